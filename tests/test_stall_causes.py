@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Causes of stalls that a plan makes, each beside one that differs by a word: what the lab's TCP does of itself.
 
-The cause that has no pair here, loss, and closer neighbours are in controller/tests/metrics/test_stall_causes.py.
+The cause that has no pair here, loss, and closer neighbours are in controller/tests/metrics/test_stalls.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from testctl.curves import Window, figure, figures, flows_drawn, lanes
+from testctl.curves import Window, figure
 from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 
@@ -60,14 +60,3 @@ def test_bins_of_a_width_that_is_asked_for_sum_to_the_bytes(switched: Records, w
     else:  # more bins than a screen can show: of each bucket the first, least, greatest and last
         assert len(line["y"]) <= 3000 + 4
         assert max(line["y"]) == pytest.approx(1514 * 8e9 / width)
-
-
-def test_what_is_there_is_drawn(switched: Records) -> None:
-    assert figures(switched) == ("throughput", "seq", "queue", "latency", "rtt")
-    assert flows_drawn(switched) == ("bulk",)
-    assert lanes(switched) == (("bulk", 0),)
-
-
-def test_values_far_apart_have_a_logarithmic_axis(switched: Records) -> None:
-    data = figure(switched, "rtt", ("bulk", 0), Window(0, 10**9, 600))
-    assert data["log"] is False

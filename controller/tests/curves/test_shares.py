@@ -17,8 +17,7 @@ MSS = 1000
 
 def point(where: Path, *talks: Conversation) -> Records:
     captures = {end: joined([talk.captures()[end] for talk in talks]) for end in ("sender", "receiver")}
-    write_point(where, captures, parallel=len(talks))
-    return load_raw(where)
+    return load_raw(write_point(where, captures, parallel=len(talks)))
 
 
 def talk(conn: int, at_us: list[float], marked: int = 0) -> Conversation:

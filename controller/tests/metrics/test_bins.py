@@ -58,8 +58,7 @@ def test_bins_of_a_capture_sum_to_the_bytes_on_the_wire(sizes: list[int], isn: i
         talk.data(at, sum(sizes[:n]), size)
         at += size / 3
     with tempfile.TemporaryDirectory() as directory:
-        write_point(Path(directory), talk.captures())
-        records = load_raw(Path(directory))
+        records = load_raw(write_point(Path(directory), talk.captures()))
     flow = view(records, "bulk")
     for rows in (flow.out, flow.into):
         _, sums = dense_bins(rows["time_ns"], rows["wire_bytes"], bin_ns)
@@ -84,11 +83,12 @@ def test_departures_are_binned_where_nothing_arrives(tmp_path: Path) -> None:
 
 
 def test_a_flow_without_packets_has_no_bins(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(20))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(20)))
     other = TimedFlow("other", "sender", "receiver")
     records.point = replace(records.point, flows=(*records.point.flows, other))
     assert series(records, "other", "throughput", 1000).num_rows == 0
+    with pytest.raises(KeyError, match="series x: want one of throughput, fairness"):
+        series(records, "bulk", "x", 0)
 
 
 def test_limits_and_whole_bins() -> None:
@@ -99,21 +99,3 @@ def test_limits_and_whole_bins() -> None:
     assert occupied_bins(time_ns, amount, -100, 10)[0].tolist() == [10, 11, 12]
     with pytest.raises(ValueError, match="want a bin width above 0 ns; got 0"):
         dense_bins(time_ns, amount, 0)
-
-
-def test_series_of_every_kind(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(1000))
-    records = load_raw(tmp_path)
-    through = series(records, "bulk", "throughput", 10**6)
-    assert sum(through["wire_bytes"].to_pylist()) == 1000 * 1514 + 74
-    assert set(series(records, "bulk", "latency", 10**6)["latency_us_max"].to_pylist()) == {5000.0}
-    assert series(records, "bulk", "rtt", 0).num_rows == 1000
-    assert series(records, "bulk", "cwnd", 10**6).num_rows == 0
-    lines = series(records, "bulk", "seq", 0)
-    assert set(lines["kind"].to_pylist()) == {"data", "ack"}
-    assert max(lines["high"].to_pylist()) == 1448 * 1000
-    assert series(records, "bulk", "seq", 10**6).num_rows < lines.num_rows
-    queue = series(records, "bulk", "queue", 0)
-    assert (set(queue["place"].to_pylist()), queue["bytes"].to_pylist()[-1]) == ({"network"}, 0)
-    with pytest.raises(KeyError, match="series x: want one of throughput, fairness"):
-        series(records, "bulk", "x", 0)

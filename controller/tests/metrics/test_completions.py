@@ -34,16 +34,16 @@ def made(
 ) -> Records:
     """All requests take `slow` times the ideal and begin at once, but for the last one."""
     (point,) = load_plan(PLAN, metrics={}).points
-    asked = workload.requests(point.flows[0].options, workload.stream_of(point.seed, "web", {}))
-    due = [T0_NS + START_NS + one.at_ns for one in asked]
-    took = [round(slow * (50_000 + (one.up + -(-one.up // 1448) * 66) * 8)) for one in asked]
+    requests = workload.requests(point.flows[0].options, workload.stream_of(point.seed, "web", {}))
+    due = [T0_NS + START_NS + request.at_ns for request in requests]
+    took = [round(slow * (50_000 + (request.up + -(-request.up // 1448) * 66) * 8)) for request in requests]
     begun = [(at, 0) for at in due[:-1]] + [(due[-1] + late_ns, 0)]
     ended = [(0, at + length) for at, length in zip(due, took, strict=True)]
     ended[-lost:] = [(0, 0)] * lost if lost else ended
     for where, times in (("sender/web-client", begun), ("receiver/web-server", ended)):
         (tmp_path / where).mkdir(parents=True)
         (tmp_path / where / "times.bin").write_bytes(b"".join(struct.pack("<qq", *pair) for pair in times))
-    total = sum(one.up for one in asked)
+    total = sum(request.up for request in requests)
     ends = {"client": {"role": "sender", "bytes": total + wrote, "start_ns": T0_NS + START_NS},
             "server": {"role": "receiver", "bytes": total}}  # fmt: skip
     became = Outcome.from_json({"t0_ns": T0_NS, "addresses": {"sender": "10.0.0.1", "receiver": "10.0.0.2"},

@@ -16,8 +16,7 @@ from controller.tests.support.synthetic_recovery import Sender
 
 
 def test_few_packets_as_if_they_were_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_point(tmp_path, Sender("prr", 20, 60, [0, 3, 7]).run().talk.captures())
-    whole = load_raw(tmp_path)
+    whole = load_raw(write_point(tmp_path, Sender("prr", 20, 60, [0, 3, 7]).run().talk.captures()))
     found = analyse(whole)
     assert found.metrics["bulk"]["recoveries"] > 0
     monkeypatch.setattr(packets, "_PIECE", 7)

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl.metrics.core.matching import match
@@ -18,44 +21,33 @@ def matched(sent: list[Packet], arrived: list[Packet]) -> list[int]:
     return found
 
 
-def test_each_matches_its_own() -> None:
-    assert matched([(0, 10, 0, 0), (10, 20, 1, 0)], [(0, 10, 5, 0), (10, 20, 6, 0)]) == [0, 1]
+def case(name: str, sent: list[Packet], arrived: list[Packet], *wanted: int) -> Any:
+    """wanted: the place of the arrival of each departure, -1 for none."""
+    return pytest.param(sent, arrived, list(wanted), id=name)
 
 
-def test_merged_arrival_is_the_arrival_of_all_in_it() -> None:
-    assert matched([(0, 10, 0, 0), (10, 20, 1, 0), (20, 30, 2, 0)], [(0, 20, 5, 0), (20, 30, 6, 0)]) == [0, 0, 1]
+TWICE = [(0, 10, 0, 1), (0, 10, 3, 2)]
 
 
-def test_lost_one_has_none_and_its_repetition_has() -> None:
-    sent = [(0, 10, 0, 1), (10, 20, 1, 1), (0, 10, 50, 2)]
-    assert matched(sent, [(10, 20, 6, 1), (0, 10, 55, 2)]) == [-1, 0, 1]
-
-
-def test_two_departures_and_two_arrivals_match_in_order() -> None:
-    assert matched([(0, 10, 0, 1), (0, 10, 3, 1)], [(0, 10, 5, 1), (0, 10, 8, 1)]) == [0, 1]
-
-
-def test_timestamp_says_which_of_two_was_lost() -> None:
-    sent = [(0, 10, 0, 1), (0, 10, 3, 2)]
-    assert matched(sent, [(0, 10, 5, 1)]) == [0, -1]
-    assert matched(sent, [(0, 10, 5, 2)]) == [-1, 0]
-
-
-def test_without_timestamps_the_latest_departure_keeps_the_arrival() -> None:
-    assert matched([(0, 10, 0, -1), (0, 10, 3, -1)], [(0, 10, 5, -1)]) == [-1, 0]
-
-
-def test_overtaken_packets() -> None:
-    assert matched([(0, 10, 0, 0), (10, 20, 1, 0)], [(10, 20, 5, 0), (0, 10, 6, 0)]) == [1, 0]
-
-
-def test_partial_overlap() -> None:
-    sent = [(0, 10, 0, 1), (10, 20, 1, 1), (5, 25, 9, 2)]
-    assert matched(sent, [(0, 10, 5, 1), (10, 20, 6, 1), (5, 25, 15, 2)]) == [0, 1, 2]
-
-
-def test_nothing_arrived() -> None:
-    assert matched([(0, 10, 0, 0)], []) == [-1]
+@pytest.mark.parametrize(
+    ("sent", "arrived", "wanted"),
+    [
+        case("each its own", [(0, 10, 0, 0), (10, 20, 1, 0)], [(0, 10, 5, 0), (10, 20, 6, 0)], 0, 1),
+        case("merged", [(0, 10, 0, 0), (10, 20, 1, 0), (20, 30, 2, 0)], [(0, 20, 5, 0), (20, 30, 6, 0)], 0, 0, 1),
+        case("lost, and repeated", [(0, 10, 0, 1), (10, 20, 1, 1), (0, 10, 50, 2)], [(10, 20, 6, 1), (0, 10, 55, 2)],
+             -1, 0, 1),
+        case("two of each, in order", [(0, 10, 0, 1), (0, 10, 3, 1)], [(0, 10, 5, 1), (0, 10, 8, 1)], 0, 1),
+        case("the second one was lost, by its time stamp", TWICE, [(0, 10, 5, 1)], 0, -1),
+        case("the first one was lost, by its time stamp", TWICE, [(0, 10, 5, 2)], -1, 0),
+        case("without time stamps the latest arrived", [(0, 10, 0, -1), (0, 10, 3, -1)], [(0, 10, 5, -1)], -1, 0),
+        case("overtaken", [(0, 10, 0, 0), (10, 20, 1, 0)], [(10, 20, 5, 0), (0, 10, 6, 0)], 1, 0),
+        case("overlap in part", [(0, 10, 0, 1), (10, 20, 1, 1), (5, 25, 9, 2)],
+             [(0, 10, 5, 1), (10, 20, 6, 1), (5, 25, 15, 2)], 0, 1, 2),
+        case("nothing arrived", [(0, 10, 0, 0)], [], -1),
+    ],
+)  # fmt: skip
+def test_the_arrival_of_each_departure(sent: list[Packet], arrived: list[Packet], wanted: list[int]) -> None:
+    assert matched(sent, arrived) == wanted
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), min_size=1, max_size=60), st.integers(1, 4))

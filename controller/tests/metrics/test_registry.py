@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import testctl.metrics
-from testctl.metrics import MetricInfo, MetricSpec, Number, metric_names, metrics
+from testctl.metrics import MetricInfo, MetricSpec, Number, metrics
 from testctl.metrics.core.registry import Metric, MetricError, checked, member
 from testctl.records import Records, load_raw
 
@@ -24,15 +24,6 @@ def test_every_file_is_a_metric_of_its_name() -> None:
     assert {"throughput", "stability", "stalls", "jain"} <= names
 
 
-def test_names_that_plans_use_are_declared() -> None:
-    names = metric_names()
-    wanted = "throughput_bps goodput_bps saturation stability_cv_10ms stability_std_1us latency_p999_us rtt_p99_us jain"
-    wanted += " retransmissions retransmission_timeouts timeout_length_max_ms loss_probes packets_lost loss_rate"
-    wanted += " stall_ack_owed_longest_ms stall_count stall_time_s completion_time_s oscillation_period_ms cwnd_mean"
-    assert set(wanted.split()) <= set(names)
-    assert all(info.help and info.better in ("higher", "lower", "none") for info in names.values())
-
-
 @pytest.mark.parametrize(
     ("module", "words"),
     [
@@ -43,6 +34,10 @@ def test_names_that_plans_use_are_declared() -> None:
         ),
         (SimpleNamespace(SPEC=SPEC), r"metrics/x: want a function compute\(records, flow\); got NoneType"),
         (SimpleNamespace(SPEC=MetricSpec("x", "", ()), compute=print), "want at least one value"),
+        (
+            SimpleNamespace(SPEC=MetricSpec("x", "", (MetricInfo("x_count", "", "help"),)), compute=print),
+            "x_count: want `needs`, the instruments",
+        ),
     ],
 )
 def test_incomplete_metric_is_refused(module: object, words: str) -> None:
@@ -57,8 +52,7 @@ def test_metric_that_yields_what_it_did_not_declare_is_refused(tmp_path: Path) -
 
 
 def test_metrics_do_not_change_records(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(500))
-    records: Records = load_raw(tmp_path)
+    records: Records = load_raw(write_point(tmp_path, bulk(500)))
     before = records.digest()
     first = testctl.metrics.analyse(records)
     assert records.digest() == before
@@ -67,29 +61,27 @@ def test_metrics_do_not_change_records(tmp_path: Path) -> None:
     assert again.stalls.equals(first.stalls)
 
 
-def test_metric_names_have_one_form() -> None:
-    with pytest.raises(ValueError, match="metric 'Bad-Name': want a name of small letters"):
-        MetricInfo("Bad-Name", "", "")
+@pytest.mark.parametrize(
+    ("name", "needs", "words"),
+    [
+        ("Bad-Name", "", "metric 'Bad-Name': want a name of small letters"),
+        ("x_count", "sender or captures", r"metric x_count: needs: want instruments of .*; got captures"),
+    ],
+)
+def test_a_value_that_is_declared_wrongly_is_refused(name: str, needs: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        MetricInfo(name, "", "", needs=needs)
 
 
 @pytest.mark.parametrize(("value", "text", "words"), [("2", False, "want a number; got '2'"), (2, True, "want text")])
 def test_text_and_numbers_are_what_they_are_declared(tmp_path: Path, value: Number, text: bool, words: str) -> None:
     spec = MetricSpec("x", "x", (MetricInfo("x_count", "", "how many", text=text, needs="sender"),))
-    write_point(tmp_path, bulk(10))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(10)))
     with pytest.raises(MetricError, match=f"metrics/x: x_count: {words}"):
         checked(Metric(spec, lambda records, flow: {"x_count": value}), records, "bulk")
     unknown = float("nan")
     found = checked(Metric(spec, lambda records, flow: {"x_count": unknown}), records, "bulk")
     assert str(found["x_count"]) == "nan"
-
-
-def test_metric_that_does_not_say_what_measures_it_is_refused() -> None:
-    silent = SimpleNamespace(SPEC=MetricSpec("x", "", (MetricInfo("x_count", "", "help"),)), compute=print)
-    with pytest.raises(MetricError, match="x_count: want `needs`, the instruments"):
-        member("x", silent)
-    with pytest.raises(ValueError, match=r"metric x_count: needs: want instruments of .*; got captures"):
-        MetricInfo("x_count", "", "help", needs="sender or captures")
 
 
 def test_what_was_not_measured_is_no_number_whatever_a_metric_says(tmp_path: Path) -> None:

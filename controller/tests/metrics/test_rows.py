@@ -72,6 +72,16 @@ def test_a_column_at_some_rows(records: Records, taken: bool) -> None:
     assert rows.at("tsval", at[:0]).tolist() == []
 
 
+def test_columns_of_a_point_in_memory_are_kept(records: Records) -> None:
+    rows = data(records)
+    assert rows is data(records)
+    before = rows["time_ns"]
+    rows.release()
+    records.release()
+    assert rows["time_ns"] is before
+    assert ("codes", "flow") in records.memo
+
+
 def test_the_largest_payload_of_merged_packets(records: Records) -> None:
     rows = data(records).with_payload
     each = -(-rows["length"] // rows["segs"])

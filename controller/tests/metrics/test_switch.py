@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from testctl.curves import series
 from testctl.metrics import analyse
-from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
 from testctl.records.schema import Array
 from testctl_agent.spec import schedule, trace
@@ -31,10 +30,10 @@ LINKS = [["sender", "left"], ["left", "right"], ["right", "receiver"]]
 def point(tmp_path: Path, captures: dict[str, Any], telemetry: dict[str, dict[str, Array]]) -> Records:
     write_point(tmp_path, captures, settings={"left:right": {"rate": 10**9}})
     path = tmp_path / "point.json"
-    asked = json.loads(path.read_text()) | {"topology": {"switches": ["left", "right"], "links": LINKS}}
-    path.write_text(json.dumps(asked))
-    for switch, told in telemetry.items():
-        write_telemetry(tmp_path, told, switch=switch)
+    document = json.loads(path.read_text()) | {"topology": {"switches": ["left", "right"], "links": LINKS}}
+    path.write_text(json.dumps(document))
+    for switch, switched in telemetry.items():
+        write_telemetry(tmp_path, switched, switch=switch)
     return load_raw(tmp_path)
 
 
@@ -134,40 +133,15 @@ def test_wait_for_the_opportunity_of_a_trace_and_none_where_the_delay_changes(tm
         assert analyse(records).metrics["bulk"]["switch_wait_max_us"] == pytest.approx(wanted, nan_ok=True)
 
 
-def test_without_telemetry_nothing_of_a_switch_is_known(tmp_path: Path) -> None:
-    talk = Conversation(delay_us=10)
-    for n in range(10):
-        talk.delay_us = 10 + n
-        talk.data(100 + 50 * n, 1448 * n)
-    got = analyse(point(tmp_path, talk.captures(), {})).metrics["bulk"]
-    assert got["latency_max_us"] == 19.0
-    telling = (
-        "drops",
-        "queue_marks",
-        "switch_latency_max_us",
-        "switch_queue_max_bytes",
-        "switch_queue_where",
-        "switch_wait_p99_us",
-    )
-    assert all(math.isnan(float(got[name])) for name in telling)
-
-
 def test_marks_by_a_threshold(tmp_path: Path) -> None:
     captures = bulk(1000)
-    told = passage(captures["sender"], queue_bytes=0)
-    data = np.flatnonzero(told["kind"] == 1)
-    told["queue_bytes"][data] = np.arange(1000) * 100
-    befall(told, "queue_mark", data[300:])
-    befall(told, "buffer_drop", data[999:])
-    told["ecn_in"][data[998]] = told["ecn_out"][data[998]] = 0
-    told["fate"][data[998]] = 0
-    befall(told, "mark", data[:1])
-    got = analyse(point(tmp_path, captures, {"left": told, "right": passage(captures["sender"])})).metrics["bulk"]
+    switched = passage(captures["sender"], queue_bytes=0)
+    data = np.flatnonzero(switched["kind"] == 1)
+    switched["queue_bytes"][data] = np.arange(1000) * 100
+    befall(switched, "queue_mark", data[300:])
+    befall(switched, "buffer_drop", data[999:])
+    switched["ecn_in"][data[998]] = switched["ecn_out"][data[998]] = 0
+    switched["fate"][data[998]] = 0
+    befall(switched, "mark", data[:1])
+    got = analyse(point(tmp_path, captures, {"left": switched, "right": passage(captures["sender"])})).metrics["bulk"]
     assert (got["queue_marks"], got["queue_marked_min_bytes"], got["queue_unmarked_max_bytes"]) == (698, 30_000, 29_900)
-
-
-def test_rows_of_a_switch_are_not_a_hosts(tmp_path: Path) -> None:
-    captures = bulk(100)
-    records = point(tmp_path, captures, {"left": passage(captures["sender"])})
-    seen = view(records, "bulk")
-    assert (len(seen.sent), len(seen.arrived)) == (100, 100)

@@ -23,8 +23,7 @@ from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames
 
 
 def values(tmp_path: Path, captures: dict[str, Any], **given: Any) -> dict[str, Any]:
-    write_point(tmp_path, captures, **given)
-    return analyse(load_raw(tmp_path)).metrics["bulk"]
+    return analyse(load_raw(write_point(tmp_path, captures, **given))).metrics["bulk"]
 
 
 def test_steady_flow(tmp_path: Path) -> None:
@@ -50,8 +49,7 @@ def test_stability_is_the_deviation_of_all_bins(tmp_path: Path) -> None:
     times = np.cumsum(rng.exponential(400, 600)) + 100
     for n, at in enumerate(times):
         talk.data(float(at), 100 * n, 100)
-    write_point(tmp_path, talk.captures())
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, talk.captures()))
     got = analyse(records).metrics["bulk"]
     arrived = (records.column("length") > 0) & ~records.column("out")
     at = records.column("time_ns")[arrived]
@@ -149,8 +147,7 @@ def test_packets_that_are_days_apart_have_no_oscillation(tmp_path: Path) -> None
     talk = Conversation()
     for n in range(40):
         talk.data(100 + 1e6 * n + (864e9 if n > 30 else 0), 1448 * n)
-    write_point(tmp_path, talk.captures(), options={"bytes": 1448 * 40})
-    got = analyse(load_raw(tmp_path)).metrics["bulk"]
+    got = analyse(load_raw(write_point(tmp_path, talk.captures(), options={"bytes": 1448 * 40}))).metrics["bulk"]
     assert got["packets_sent"] == 40
     assert math.isnan(got["oscillation_amplitude_bps"])
 
@@ -193,15 +190,6 @@ def test_packets_under_way_at_the_end_are_not_lost(tmp_path: Path) -> None:
     assert got["packets_lost"] == 0
 
 
-def test_marks(tmp_path: Path) -> None:
-    talk = Conversation()
-    for n in range(4):
-        talk.data(100 + n, 1448 * n, ecn=3 if n < 1 else 2)
-        talk.ack(120 + n, 1448 * (n + 1), flags=0x10 | (ECE if n < 3 else 0))
-    got = values(tmp_path, talk.captures())
-    assert (got["ce_marks"], got["ce_fraction"], got["ece_fraction"]) == (1, 0.25, 0.75)
-
-
 def test_merged_arrivals_have_the_latency_of_the_merged_packet(tmp_path: Path) -> None:
     talk = Conversation()
     for n in range(4):
@@ -213,16 +201,6 @@ def test_merged_arrivals_have_the_latency_of_the_merged_packet(tmp_path: Path) -
     got = values(tmp_path, captures)
     assert (got["latency_max_us"], got["latency_mean_us"]) == (100, (100 + 90 + 81 + 71) / 4)
     assert got["wire_bytes"] == 74 + 4 * 1514
-
-
-@pytest.mark.parametrize("left", ["sender", "receiver"])
-def test_one_capture_is_enough_for_what_it_can_say(tmp_path: Path, left: str) -> None:
-    got = values(tmp_path, {left: bulk(3000)[left]})
-    at_receiver = ("throughput_bps", "wire_bytes", "payload_bytes", "goodput_bps", "stability_cv_1ms", "ce_marks")
-    at_sender = ("rtt_mean_us", "retransmissions", "stall_count", "loss_probes", "packets_sent", "recoveries")
-    both = ("latency_mean_us", "packets_lost", "completion_time_s", "stall_rto_count", "lost_retransmissions")
-    unknown = {name for name in (*at_receiver, *at_sender, *both) if math.isnan(got[name])}
-    assert unknown == {*both, *(at_receiver if left == "sender" else at_sender)}
 
 
 def test_nothing_captured_gives_no_numbers_and_no_error(tmp_path: Path) -> None:
@@ -244,8 +222,7 @@ def test_data_may_flow_against_the_flows_direction(tmp_path: Path) -> None:
 
 
 def test_fairness(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(1000))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(1000)))
     assert analyse(records).metrics["*"]["jain"] == 1
     (bulk_flow,) = records.point.flows
     idle = replace(bulk_flow, name="idle")
@@ -261,8 +238,7 @@ def test_fairness(tmp_path: Path) -> None:
 
 def test_saturation_counts_what_the_link_counts(tmp_path: Path) -> None:
     """A link that is never idle is used up, whatever it counts of a packet and however its rate is given."""
-    write_point(tmp_path, bulk(1000, rate_bps=1514 * 8 * 1000, delay_ns=5_000_000))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(1000, rate_bps=1514 * 8 * 1000, delay_ns=5_000_000)))
     records.point = replace(records.point, topology=Topology(links=(("sender", "switch"), ("switch", "receiver"))))
     front = trace.show([*range(1, 2000), 20_000])  # one opportunity a ms, and then none for 18 s
     for given, wanted in (
@@ -282,8 +258,7 @@ def test_saturation_counts_what_the_link_counts(tmp_path: Path) -> None:
 
 
 def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(100))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, bulk(100)))
     topology = Topology(links=(("sender", "switch"), ("switch", "receiver")))
     for given, wanted in (
         ({"switch:receiver": {"rate": 10**8}, "switch:sender": {"rate": 10**6}, "switch": {"rate": 10**9}}, 1e8),

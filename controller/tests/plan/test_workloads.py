@@ -9,7 +9,7 @@ import pytest
 from testctl.core.outcome import Outcome
 from testctl.core.path import empty_path
 from testctl.plan import Plan, load_plan
-from testctl.records.flows import FlowMap
+from testctl.records.flow_map import FlowMap
 from testctl.testbeds.point_spec import known_connections, spec_of
 from testctl_agent.spec import workload
 from testctl_agent.spec.errors import PlanError

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from testctl.records.native import structures
 from testctl.records.native.structures import Library
-from testctl.records.search import search
+from testctl.records.rows import search
 from testctl.system import code_hash
 from testctl_agent.spec.errors import TestbedError
 
@@ -65,9 +65,9 @@ def test_damaged_and_hostile_files_under_the_sanitizers(tmp_path: Path) -> None:
     argv = [sys.executable, str(MUTANT), str(tmp_path), str(COUNT)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr[-4000:]
-    said = json.loads(done.stdout)
-    assert said["records"] + said["refused"] == COUNT
-    assert min(said.values()) > COUNT // 10
+    counts = json.loads(done.stdout)
+    assert counts["records"] + counts["refused"] == COUNT
+    assert min(counts.values()) > COUNT // 10
 
 
 def test_search_is_numpy_s() -> None:
@@ -77,6 +77,6 @@ def test_search_is_numpy_s() -> None:
         most = 50 if case % 2 else 10**6
         line = np.sort(draw.integers(-most, most, int(draw.integers(0, 3000))))
         values = draw.integers(-2 * most, 2 * most, 2000 if case % 3 else 10)
-        for asked in (values, np.sort(values), np.sort(values)[::-1]):
+        for numbers in (values, np.sort(values), np.sort(values)[::-1]):
             for side in SIDES:
-                assert (search(line, asked, side) == np.searchsorted(line, asked, side=side)).all()
+                assert (search(line, numbers, side) == np.searchsorted(line, numbers, side=side)).all()

@@ -137,8 +137,7 @@ def test_merged_packets_stand_for_several_on_the_wire(tmp_path: Path, settings: 
     captures = talk.captures()
     merged = frames(1, sport=40000, dport=5001, time_ns=T0_NS + 200_000, seq=1001, ack=78, length=4444)
     captures["receiver"] = joined([captures["receiver"], merged])
-    write_point(tmp_path, captures, settings=settings)
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, captures, settings=settings))
     assert column(records, "segs", "receiver")[-1] == 4
     assert column(records, "wire_bytes", "receiver")[-1] == 4444 + 4 * 66
     assert sum(column(records, "wire_bytes", "sender")[1:]) == 4444 + 4 * 66
@@ -152,8 +151,7 @@ def test_over_ipv6_a_packet_has_room_for_less(tmp_path: Path) -> None:
     captures = talk.captures()
     merged = frames(1, sport=40000, dport=5001, time_ns=T0_NS + 200_000, seq=1001, ack=78, length=1440)
     captures["receiver"] = joined([captures["receiver"], merged])
-    write_point(tmp_path, captures, addresses=("fd00::1", "fd00::2"))
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, captures, addresses=("fd00::1", "fd00::2")))
     assert column(records, "segs", "receiver")[-1] == 2
     assert column(records, "wire_bytes", "receiver")[-1] == 1440 + 2 * 86
 
@@ -225,8 +223,7 @@ def test_parallel_connections_are_apart(tmp_path: Path) -> None:
         talk.data(150, 1448)
         for where, seen in talk.captures().items():
             parts[where].append(seen)
-    write_point(tmp_path, {where: joined(seen) for where, seen in parts.items()}, parallel=3)
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, {where: joined(seen) for where, seen in parts.items()}, parallel=3))
     assert sorted(zip(column(records, "conn", "sender"), column(records, "seq", "sender"), strict=True)) == [
         (conn, seq) for conn in range(3) for seq in (-1, 0, 1448)
     ]
@@ -235,8 +232,7 @@ def test_parallel_connections_are_apart(tmp_path: Path) -> None:
 def test_table_is_sorted_by_time_and_the_same_for_any_isn(tmp_path: Path) -> None:
     digests = set()
     for isn in (1, HIGH):
-        write_point(tmp_path / str(isn), bulk(2000, isn=isn))
-        records = load_raw(tmp_path / str(isn))
+        records = load_raw(write_point(tmp_path / str(isn), bulk(2000, isn=isn)))
         assert bool((np.diff(records.column("time_ns")) >= 0).all())
         digests.add(records.digest())
     assert len(digests) == 1
@@ -247,22 +243,12 @@ def test_digest_sees_a_change_of_one_packet(tmp_path: Path) -> None:
     for late in (0, 1):
         talk = Conversation()
         talk.data(100 + late, 0)
-        write_point(tmp_path / str(late), talk.captures())
-        digests.add(load_raw(tmp_path / str(late)).digest())
+        digests.add(load_raw(write_point(tmp_path / str(late), talk.captures())).digest())
     assert len(digests) == 2
 
 
-def test_saved_records_are_loaded_as_they_were(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(500))
-    records = load_raw(tmp_path)
-    again = Records.load(save(records, tmp_path / "records"))
-    assert again == records
-    assert again.digest() == records.digest()
-
-
 def test_point_without_captures_has_empty_tables(tmp_path: Path) -> None:
-    write_point(tmp_path, {})
-    records = load_raw(tmp_path)
+    records = load_raw(write_point(tmp_path, {}))
     assert records.packets.num_rows == records.tcp_info.num_rows == 0
     assert Records.load(save(records, tmp_path / "records")) == records
 
@@ -271,8 +257,7 @@ def test_point_without_captures_has_empty_tables(tmp_path: Path) -> None:
     "damage", ["records.json", "point.json", "outcome.json", "packets.parquet", "tcp_info.parquet"]
 )
 def test_damaged_records_are_named(tmp_path: Path, damage: str) -> None:
-    write_point(tmp_path, bulk(10))
-    save(load_raw(tmp_path), tmp_path / "records")
+    save(load_raw(write_point(tmp_path, bulk(10))), tmp_path / "records")
     (tmp_path / "records" / damage).write_text("nonsense")
     with pytest.raises(RecordsError, match=damage):
         Records.load(tmp_path / "records")
@@ -286,8 +271,7 @@ def test_missing_outcome_is_named(tmp_path: Path) -> None:
 
 
 def test_files_may_lie_in_the_directory_of_the_task_that_wrote_them(tmp_path: Path) -> None:
-    write_point(tmp_path, bulk(10))
-    flat = load_raw(tmp_path).digest()
+    flat = load_raw(write_point(tmp_path, bulk(10))).digest()
     entity = tmp_path / "raw" / "sender"
     (entity / "capture").mkdir()
     (entity / "capture.pcap").rename(entity / "capture" / "capture.pcap")

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from testctl.curves import series
-from testctl.metrics.recovery import flow_recoveries, traced_events
-from testctl.records import Records, RecordsError, digest_of, load_raw
+from testctl.metrics.recovery import flow_recoveries
+from testctl.records import RecordsError, load_raw
 from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS, Array
 from testctl.records.tcp_events import LAYOUTS
 from testctl_agent.tcp_trace import bpf
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAYOUT
 
-from controller.tests.support.synthetic import Conversation, save, write_point
+from controller.tests.support.synthetic import Conversation, write_point
 from controller.tests.support.synthetic_recovery import MSS, Sender
 
 CLIENT, SERVER = 40000, 5001
@@ -38,10 +37,10 @@ def test_the_layout_is_the_structs(tmp_path: Path) -> None:
         f'int main(void) {{ struct tcp_event e; {shown} printf("%d %zu\\n", TCP_EVENT_LAYOUT, sizeof(e)); }}\n'
     )
     subprocess.run(["gcc", "-o", tmp_path / "layout", source], check=True)
-    said = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
+    printed = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
     fields = LAYOUTS[LAYOUT].fields or {}
     ours = [f"{number}" for name in names for number in (fields[name][1], fields[name][0].itemsize)]
-    assert said == [*ours, str(LAYOUT), str(EVENT_BYTES)]
+    assert printed == [*ours, str(LAYOUT), str(EVENT_BYTES)]
     assert LAYOUTS[LAYOUT].itemsize == EVENT_BYTES
 
 
@@ -59,7 +58,7 @@ SENT = {"kind": KINDS["send"], "time_ns": 5_000, "acked_bytes": 1, "flight_bytes
 ACKED = {"kind": KINDS["ack"], "time_ns": 9_000, "acked_bytes": 1 + MSS, "cwnd": 11, "prior_pipe": 1}
 
 
-def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any) -> Path:
+def point(where: Path, raw: bytes, talk: Conversation | None = None, **reported: Any) -> Path:
     """A point whose sender was traced."""
     talk = talk or Sender("prr", 20, 60, [0]).run().talk
     write_point(where, talk.captures())
@@ -67,7 +66,7 @@ def point(where: Path, raw: bytes, talk: Conversation | None = None, **said: Any
     outcome = json.loads(document.read_text())
     at = {"layout": LAYOUT, "records": len(raw) // EVENT_BYTES, "lost": 0}
     at["clock_offset_ns"] = outcome["t0_ns"]
-    outcome.setdefault("collected", {}).setdefault("sender", {})["tcp_events"] = at | said
+    outcome.setdefault("collected", {}).setdefault("sender", {})["tcp_events"] = at | reported
     document.write_text(json.dumps(outcome))
     file = where / "raw" / "sender" / "tcp_events" / "tcp_events.bin"
     file.parent.mkdir(parents=True)
@@ -94,54 +93,39 @@ def test_rows(tmp_path: Path) -> None:
     assert not records.notes
 
 
-def test_saved_loaded_and_in_the_digest(tmp_path: Path) -> None:
-    records = load_raw(point(tmp_path / "a", events(SENT, ACKED).tobytes()))
-    without = load_raw(untraced(tmp_path / "b"))
-    assert without.tcp_events is None
-    assert without.digest() == digest_of(without.packets, without.tcp_info)
-    assert records.digest() != without.digest()
-    for one, name in ((records, "traced"), (without, "not")):
-        save(one, tmp_path / name)
-        assert (tmp_path / name / "tcp_events.parquet").exists() == (name == "traced")
-        again = Records.load(tmp_path / name)
-        assert again.digest() == one.digest()
-        assert again.tcp_events == one.tcp_events
-
-
 def untraced(where: Path) -> Path:
     write_point(where, Sender("prr", 20, 60, [0]).run().talk.captures())
     return where
 
 
-def test_cut_off(tmp_path: Path) -> None:
-    records = load_raw(point(tmp_path, events(SENT, ACKED).tobytes()[:-9], records=2))
+@pytest.mark.parametrize(
+    ("cut", "reported", "rows", "note"),
+    [
+        (9, {"records": 2}, 1, "tcp_events is cut off: want 2 events, got 1"),
+        (0, {"lost": 12}, 2, "tcp_events lacks 12 packets or events: no buffer space, or not reported"),
+    ],
+)
+def test_missing_events_are_noted(tmp_path: Path, cut: int, reported: dict[str, Any], rows: int, note: str) -> None:
+    raw = events(SENT, ACKED).tobytes()
+    records = load_raw(point(tmp_path, raw[: len(raw) - cut], **reported))
     assert records.tcp_events is not None
-    assert records.tcp_events.num_rows == 1
-    assert records.notes == ["sender: tcp_events is cut off: want 2 events, got 1"]
-
-
-def test_lost(tmp_path: Path) -> None:
-    records = load_raw(point(tmp_path, events(SENT).tobytes(), lost=12))
-    assert records.notes == ["sender: tcp_events lacks 12 packets or events: no buffer space, or not reported"]
+    assert records.tcp_events.num_rows == rows
+    assert records.notes == [f"sender: {note}"]
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("reported", "values", "text"),
     [
-        ({"layout": 2}, "want events of layout 1; the collector has 2"),
-        ({"layout": None}, "sender: want an integer of 64 bits at layout; got None"),
-        ({"records": 1}, "want 1 events of 56 bytes, as reported; got 2"),
+        ({"layout": 2}, {}, "want events of layout 1; the collector has 2"),
+        ({"layout": None}, {}, "sender: want an integer of 64 bits at layout; got None"),
+        ({"records": 1}, {}, "want 1 events of 56 bytes, as reported; got 2"),
+        ({}, {"kind": 9}, r"want a kind below \d; got 9"),
+        ({}, {"state": 9}, r"want a state below \d; got 9"),
     ],
 )
-def test_refused(tmp_path: Path, said: dict[str, Any], words: str) -> None:
-    with pytest.raises(RecordsError, match=rf"(tcp_events\.bin|outcome\.json).*{words}"):
-        load_raw(point(tmp_path, events(SENT, ACKED).tobytes(), **said))
-
-
-@pytest.mark.parametrize("field", ["kind", "state"])
-def test_what_there_is_not(tmp_path: Path, field: str) -> None:
-    with pytest.raises(RecordsError, match=rf"want a {field} below \d; got 9"):
-        load_raw(point(tmp_path, events(SENT, ACKED | {field: 9}).tobytes()))
+def test_refused(tmp_path: Path, reported: dict[str, Any], values: dict[str, int], text: str) -> None:
+    with pytest.raises(RecordsError, match=rf"(tcp_events\.bin|outcome\.json).*{text}"):
+        load_raw(point(tmp_path, events(SENT, ACKED | values).tobytes(), **reported))
 
 
 def test_the_window_at_exit_is_the_traced_one(tmp_path: Path) -> None:
@@ -158,15 +142,3 @@ def test_the_window_at_exit_is_the_traced_one(tmp_path: Path) -> None:
     calm = inside | {"state": 0}
     (found,) = flow_recoveries(load_raw(point(tmp_path / "c", events(SENT, calm, after).tobytes(), talk)), "bulk")
     assert found.window_source == before.window_source
-
-
-def test_beside_the_capture_in_one_series(tmp_path: Path) -> None:
-    records = load_raw(point(tmp_path, events(SENT, ACKED).tobytes()))
-    every = series(records, "bulk", "tcp", 0)
-    assert set(every["source"].to_pylist()) == {"kernel", "capture"}
-    assert every.schema == TCP_EVENTS
-    times = every["time_ns"].to_pylist()
-    assert times == sorted(times)
-    assert traced_events(records, "bulk").num_rows == 2
-    wide = series(records, "bulk", "tcp", 10**12)
-    assert sorted(wide["source"].to_pylist()) == ["capture", "kernel"]

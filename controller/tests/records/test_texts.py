@@ -13,7 +13,7 @@ from testctl.compare.packet import first_difference
 from testctl.metrics import analyse
 from testctl.plan import Judgement
 from testctl.records import Records, load_raw
-from testctl.records.texts import cleaned
+from testctl.records.parquet import cleaned
 from testctl.results.reader import RunPoint
 from testctl.results.verdict_file import VerdictFile
 

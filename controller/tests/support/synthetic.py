@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from testctl.records import Records
-from testctl.records.schema import ACK, SYN, Array, Ints
+from testctl.records.schema import ACK, SYN, TCP_INFO_FIELDS, Array, Ints
 
 T0_NS = 1_700_000_000 * 10**9
 FIELDS = ("time_ns", "src", "sport", "dport", "seq", "ack", "length", "flags", "ecn", "window", "tsval", "tsecr")
@@ -150,8 +151,8 @@ def write_point(
     parallel: int = 1,
     options: Mapping[str, Any] | None = None,
     **pcap: Any,
-) -> None:
-    """A point directory with one flow "bulk" from `sender` (src 0) to `receiver` (src 1)."""
+) -> Path:
+    """A point directory with one flow "bulk" from `sender` (src 0) to `receiver` (src 1); returns it."""
     addresses = pcap.get("addresses", ("10.0.0.1", "10.0.0.2"))
     for where, packets in captures.items():
         write_pcap(pointdir / "raw" / where / "capture.pcap", packets, **pcap)
@@ -170,6 +171,18 @@ def write_point(
     (pointdir / "raw").mkdir(parents=True, exist_ok=True)
     (pointdir / "point.json").write_text(json.dumps(point))
     (pointdir / "raw" / "outcome.json").write_text(json.dumps(outcome))
+    return pointdir
+
+
+def write_samples(pointdir: Path, at_us: Mapping[float, Mapping[str, int]]) -> None:
+    """Samples of the sender's tcp_info with these values; unless they say so ESTABLISHED, and all others 0."""
+    samples = b""
+    for time_us, values in at_us.items():
+        info = bytearray(320)
+        for name, place, width in TCP_INFO_FIELDS:
+            info[place : place + width] = ({"state": 1} | dict(values)).get(name, 0).to_bytes(width, "little")
+        samples += struct.pack("<QHHIII", T0_NS + int(time_us * 1000), 40000, 5001, 1, 0, 248) + info
+    (pointdir / "raw" / "sender" / "tcp_info.bin").write_bytes(b"TGI1" + struct.pack("<I", 320) + samples)
 
 
 def save(records: Records, directory: Path) -> Path:

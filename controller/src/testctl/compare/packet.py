@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.errors import PlanError
 
 from testctl.records.digest import RANDOM
-from testctl.records.parquet import open_parquet, rows_of
+from testctl.records.parquet import cleaned, open_parquet, rows_of
 from testctl.records.schema import FATES
-from testctl.records.texts import cleaned
 from testctl.results import layout
 
 FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Curves: what a point's records show over time, one file a curve; every table and figure is made here."""
 
-from testctl.curves.core.connections import lines_of_connections
-from testctl.curves.core.figure import EXACT, Lane, figure, figures, flows_drawn, lanes, lines_of
+from testctl.curves.core.figure import (
+    EXACT,
+    Lane,
+    figure,
+    figures,
+    flows_drawn,
+    lanes,
+    lines_of,
+    lines_of_connections,
+)
 from testctl.curves.core.registry import Curve, curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.curves.core.table import series

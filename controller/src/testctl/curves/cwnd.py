@@ -9,7 +9,6 @@ import pyarrow as pa
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.metrics.core.view import FlowView
 from testctl.metrics.recovery.kernel_trace import traced_columns
-from testctl.records.schema import Array
 
 _COLUMNS = {"cwnd": "snd_cwnd", "ssthresh": "snd_ssthresh", "srtt_us": "rtt", "unacked": "unacked"}
 _NO_THRESHOLD = 2**31 - 1
@@ -40,11 +39,11 @@ def compute(flow: FlowView) -> pa.Table:
 
 def lines(flow: FlowView, conn: int) -> list[Line]:
     """Window and slow-start threshold, where it is known: at every event of a kernel's trace, else by tcp_info."""
-    columns: dict[str, Array] = (
-        traced_columns(flow.records, flow.name)
-        if _traced(flow)
-        else {name: column.to_numpy() for name, column in zip(*_named(compute(flow)), strict=True)}
-    )
+    if _traced(flow):
+        columns = traced_columns(flow.records, flow.name)
+    else:
+        table = compute(flow)
+        columns = {name: table[name].to_numpy() for name in table.schema.names}
     own = {name: columns[name][columns["conn"] == conn] for name in ("time_ns", "cwnd", "ssthresh")}
     known = (own["ssthresh"] >= 0) & (own["ssthresh"] < _NO_THRESHOLD)
     sampled = own["cwnd"] >= 0
@@ -52,10 +51,6 @@ def lines(flow: FlowView, conn: int) -> list[Line]:
         Line("window", own["time_ns"][sampled], own["cwnd"][sampled]),
         Line("slow-start threshold", own["time_ns"][known], own["ssthresh"][known]),
     ]
-
-
-def _named(table: pa.Table) -> tuple[list[str], list[pa.ChunkedArray]]:
-    return table.schema.names, table.columns
 
 
 def _traced(flow: FlowView) -> bool:

@@ -19,10 +19,6 @@ _PARTS = 50
 """Of the time of all data, about."""
 
 
-def _there(flow: FlowView) -> bool:
-    return sum(point_flow.parallel for point_flow in flow.records.point.flows) > 1 and len(flow.arrived) > 0
-
-
 SPEC = CurveSpec(
     name="fairness",
     value="jain",
@@ -31,7 +27,7 @@ SPEC = CurveSpec(
     of="Jain's index of all connections that last",
     kind="share",
     shape="steps",
-    there=_there,
+    there=lambda flow: sum(f.parallel for f in flow.records.point.flows) > 1 and len(flow.arrived) > 0,
     zero=True,
     whole=True,
     place=15,
@@ -39,8 +35,8 @@ SPEC = CurveSpec(
 
 
 def compute(flow: FlowView) -> pa.Table:
-    """time_ns (begin of a part of the time), jain (0 to 1), connections (those whose data began before the part and
-    ended after it, of which alone it is); parts with two of them at least.
+    """time_ns (begin of a part of the time), jain (0 to 1) and connections, both of the connections alone whose data
+    began before the part and ended after it; parts with two of them at least.
 
     Parts are 1, 2 or 5 times a power of ten ns long, about a fiftieth of the time: no bin is finer.
     """

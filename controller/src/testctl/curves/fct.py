@@ -10,12 +10,6 @@ from testctl.curves.core.spec import CurveSpec
 from testctl.metrics import completions
 from testctl.metrics.core.view import FlowView
 
-
-def _there(flow: FlowView) -> bool:
-    done = completions(flow.records, flow.name)
-    return done is not None and len(done.size) > 0
-
-
 SPEC = CurveSpec(
     name="fct",
     value="fct_ns",
@@ -24,7 +18,7 @@ SPEC = CurveSpec(
     of="each request, when it ended",
     kind="time",
     shape="line with gaps",
-    there=_there,
+    there=lambda flow: (done := completions(flow.records, flow.name)) is not None and len(done.size) > 0,
     log=True,
     place=55,
 )

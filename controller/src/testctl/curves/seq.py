@@ -33,6 +33,7 @@ SPEC = CurveSpec(
 DATA, RETRANSMISSION, ACKS, CUT, MARKED, LOST = "data", "retransmission", "ACK", "dropped", "marked CE", "never arrived"
 SACKED, EDGE, ALLOWED = "SACK block", "window", "snd.nxt + cwnd - pipe"
 
+_SACK_BLOCKS = tuple(zip(SACK_EDGES[::2], SACK_EDGES[1::2], strict=True))
 _KINDS = ["data", "retrans", "ack", "sack"]
 _MARKS = {CUT: DROPPED, MARKED: tuple(FATES.index(name) for name in ("mark", "queue_mark"))}
 
@@ -46,7 +47,7 @@ def compute(flow: FlowView) -> pa.Table:
     kind = np.where(sent["retrans"], 1, 0)
     parts = [(sent["time_ns"], sent["conn"], kind, sent["seq"], sent["seq"] + sent["length"])]
     parts.append((acks["time_ns"], acks["conn"], np.full(len(acks), 2), acks["ack"], acks["ack"]))
-    for low, high in zip(SACK_EDGES[::2], SACK_EDGES[1::2], strict=True):
+    for low, high in _SACK_BLOCKS:
         some = acks.where(acks[low] >= 0) if len(acks) else acks
         parts.append((some["time_ns"], some["conn"], np.full(len(some), 3), some[low], some[high]))
     time_ns, conn, kind, low_edge, high_edge = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -90,10 +91,11 @@ def _of_conn(flow: FlowView, conn: int) -> tuple[Rows, Rows]:
 
 
 def _sacked(acks: Rows) -> Line:
-    blocks = [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in _edges()] if len(acks) else []
+    edges = _SACK_BLOCKS if len(acks) else ()
+    blocks = [acks.where((acks[low] >= 0) & (acks[high] > acks[low])) for low, high in edges]
     if not any(len(rows) for rows in blocks):
         return Line(SACKED, np.empty(0, np.int64), np.empty(0, np.int64))
-    parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, _edges(), strict=True)]
+    parts = [(rows["time_ns"], rows[low], rows[high]) for rows, (low, high) in zip(blocks, edges, strict=True)]
     time_ns, low_edge, high_edge = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(time_ns, kind="stable")
     length = (high_edge - low_edge)[order]
@@ -104,10 +106,6 @@ def _sacked(acks: Rows) -> Line:
 def _edge(flow: FlowView, conn: int) -> Line:
     _, acks = _of_conn(flow, conn)
     return _steps(EDGE, acks["time_ns"], np.maximum.accumulate(acks["ack"] + acks["window"]))
-
-
-def _edges() -> list[tuple[str, str]]:
-    return list(zip(SACK_EDGES[::2], SACK_EDGES[1::2], strict=True))
 
 
 def _packets(name: str, rows: Rows) -> Line:

@@ -31,20 +31,16 @@ class Analysis:
 
 def analyse(records: Records) -> Analysis:
     """All metrics of all flows and the stalls.  A value that can't be known is NaN."""
-    with freed_is_kept():
-        return _analyse(records)
-
-
-def _analyse(records: Records) -> Analysis:
     values: dict[str, dict[str, Number]] = {name: {} for name in (*records.flows, POINT)}
-    for flow in values:
-        scope = "point" if flow == POINT else "flow"
-        for metric in metrics().values():
-            if metric.spec.scope == scope:
-                values[flow] |= checked(metric, records, flow)
-        if records.packets.num_rows > MANY:
-            forget_columns(records)
-    for mismatch in mismatches(records):
-        for flow in mismatch.flows:
-            values[flow] |= dict.fromkeys(mismatch.values, NAN)
-    return Analysis(values, stalls_table(records))
+    with freed_is_kept():
+        for flow in values:
+            scope = "point" if flow == POINT else "flow"
+            for metric in metrics().values():
+                if metric.spec.scope == scope:
+                    values[flow] |= checked(metric, records, flow)
+            if records.packets.num_rows > MANY:
+                forget_columns(records)
+        for mismatch in mismatches(records):
+            for flow in mismatch.flows:
+                values[flow] |= dict.fromkeys(mismatch.values, NAN)
+        return Analysis(values, stalls_table(records))

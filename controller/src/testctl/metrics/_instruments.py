@@ -16,7 +16,6 @@ from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.metrics.counter_mismatches import mismatches
 from testctl.metrics.goodput import unique_bytes
 from testctl.records import Records
-from testctl.records.schema import Bools, Ints
 
 _EXTRA_BYTES = 64  # per connection: what a generator sends beside what it counts (iperf3's cookie)
 LATE_NS = 10**6
@@ -27,38 +26,36 @@ _NO_TCP = [
     *(f"{group}.{field}" for group in ("Udp", "Udp6") for field in ("InDatagrams", "InErrors", "NoPorts")),
     *("Icmp.InMsgs", "Icmp6.InMsgs", "Ip.ReasmReqds", "Ip6.ReasmReqds"),
 ]
-"""Packets of other protocols, and pieces of packets, which records have not."""
+"""Packets of other protocols, and pieces of packets, which records lack."""
 _BY_ECN = [f"{group}.In{field}Pkts" for group in ("IpExt", "Ip6") for field in ("NoECT", "ECT1", "ECT0", "CE")]
 
 
 def instruments_agree(records: Records) -> list[str]:
     """Reasons, each a sentence with the entity or flow, why the records can't be trusted; [] if they can."""
-    reasons = [*_captures(records)]
+    reasons = [
+        f"{entity}: the capture dropped {dropped} packets"
+        for entity, collected in sorted(records.outcome.collected.items())
+        if (dropped := collected.get("capture", {}).get("dropped"))
+    ]
     for name in records.flows:
         seen = view(records, name)
         result = records.outcome.flows.get(name, FlowOutcome())
         reasons += [
             f"flow {name}: {why}" for why in (*_generator(seen, result), *_unseen(seen), *_requests(seen, result))
         ]
-    traced = [f"{one.host}: {one.why}" for one in mismatches(records) if one.traced]
+    traced = [f"{mismatch.host}: {mismatch.why}" for mismatch in mismatches(records) if mismatch.traced]
     return [*reasons, *_counters(records), *_retransmissions(records), *traced]
-
-
-def _captures(records: Records) -> Iterator[str]:
-    for entity, collected in sorted(records.outcome.collected.items()):
-        if dropped := collected.get("capture", {}).get("dropped"):
-            yield f"{entity}: the capture dropped {dropped} packets"
 
 
 def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
     for end in result.ends:
-        ones: list[FlowEnd | Connection] = [end, *end.connections]
-        for one in ones:
-            if one.verified is False:
-                where = f" at byte {one.bad_offset}" if one.bad_offset is not None else ""
+        reports: list[FlowEnd | Connection] = [end, *end.connections]
+        for report in reports:
+            if report.verified is False:
+                where = f" at byte {report.bad_offset}" if report.bad_offset is not None else ""
                 yield f"the receiver read other bytes than were sent{where}"
-            if one.error and not end.failures:
-                yield f"its generator failed: {one.error}"
+            if report.error and not end.failures:
+                yield f"its generator failed: {report.error}"
     by_role = {end.role: end.bytes for end in result.ends}
     sent, received = by_role.get("sender"), by_role.get("receiver")
     slack = _EXTRA_BYTES * max(len(np.unique(seen.sent["conn"])), len(np.unique(seen.arrived["conn"])), 1)
@@ -75,7 +72,7 @@ def _generator(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
 
 
 def _requests(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
-    """What was asked of the application and what it did: every request at its time, to its end, with all its bytes."""
+    """Whether the application made every request at its time, to its end, with all its bytes."""
     columns = requests_of(seen.records, seen.name)
     if columns is None or result.failures:
         return
@@ -87,37 +84,28 @@ def _requests(seen: FlowView, result: FlowOutcome) -> Iterator[str]:
     if int(begun.sum()) < count:
         yield f"{count - int(begun.sum())} of {count} requests did not begin"
     opens = begun & (columns["due_ns"] >= 0)
-    if not workload.thinks(next(flow.options for flow in seen.records.point.flows if flow.name == seen.name)):
-        opens &= _firsts(columns["conn"])
+    if not workload.thinks(seen.requested.options):
+        firsts = np.zeros(count, np.bool_)  # later requests of a connection wait for those before them
+        firsts[np.unique(columns["conn"], return_index=True)[1]] = True
+        opens &= firsts
     late = np.where(opens, columns["begin_ns"] - columns["due_ns"], 0)
     if int((late > LATE_NS).sum()):
         yield f"{int((late > LATE_NS).sum())} of {count} requests began late, one by {late.max() / 1e6:g} ms"
     if int((late < 0).sum()):
         yield f"{int((late < 0).sum())} of {count} requests began before they came, one by {-late.min() / 1e6:g} ms"
-    asked = max(int(columns["up"].sum()), int(columns["down"].sum()))
+    requested = max(int(columns["up"].sum()), int(columns["down"].sum()))
     for end in result.ends:
-        if end.bytes is not None and end.bytes != asked:
+        if end.bytes is not None and end.bytes != requested:
             verb = "wrote" if end.role == "sender" else "read"
-            yield f"its requests have {asked} bytes; the {end.role or 'application'} {verb} {end.bytes}"
-
-
-def _firsts(conns: Ints) -> Bools:
-    """The first request of each connection: later ones wait for those before them."""
-    firsts = np.zeros(len(conns), np.bool_)
-    firsts[np.unique(conns, return_index=True)[1]] = True
-    return firsts
+            yield f"its requests have {requested} bytes; the {end.role or 'application'} {verb} {end.bytes}"
 
 
 def _unseen(seen: FlowView) -> Iterator[str]:
-    """ACKs of bytes that a capture has not got: it missed packets."""
-    for where, data, acks in (
-        (seen.sender, seen.out, seen.acks_in),
-        (seen.receiver, seen.into, seen.acks_out),
-    ):
+    """ACKs of bytes that a capture lacks: it missed packets."""
+    for where, data, acks in ((seen.sender, seen.out, seen.acks_in), (seen.receiver, seen.into, seen.acks_out)):
         for conn in np.unique(acks["conn"]):
-            own = data.where(data["conn"] == conn) if len(data) else data
             acked = int(acks["ack"][acks["conn"] == conn].max())
-            covered = _reach(own)
+            covered = _reach(data.of_conn(conn))
             if acked > covered + 1:  # a FIN takes one number
                 yield f"{where}'s capture has bytes up to {covered} of connection {conn}; {acked} were acknowledged"
 
@@ -161,10 +149,10 @@ def _counters(records: Records) -> Iterator[str]:
         who = "its capture and its kernel's other protocols have" if others else "its capture has"
         all_on_wire = sum(on_wire) if on_wire else None
         checks.append(("packets on the wire", segs + others, all_on_wire, "IpExt.In…Pkts, Ip6.In…Pkts"))
-        for what, seen, said, counter in checks:
-            if said is None or _near(said, seen) or (said > seen and _near(received, segs)):
+        for what, seen, counted, counter in checks:
+            if counted is None or _near(counted, seen) or (counted > seen and _near(received, segs)):
                 continue
-            yield f"{name}: {who} {seen} arriving {what}; its kernel counted {said} ({counter})"
+            yield f"{name}: {who} {seen} arriving {what}; its kernel counted {counted} ({counter})"
 
 
 def _retransmissions(records: Records) -> Iterator[str]:

@@ -2,7 +2,7 @@
 """Stability of each connection: how much its own throughput differs from bin to bin.
 
 A flow can have several connections.  While one of them stalls the others take its share, so that their sum, which
-`stability` looks at, is steady.  Bins are those of `stability`, the same for all connections.  NaN when a connection
+`stability` looks at, is steady.  Bins are as in `stability`, the same for all connections.  NaN when a connection
 has nothing in them.
 """
 
@@ -62,6 +62,6 @@ def _spreads(seen: FlowView, conn: int) -> dict[str, tuple[float, float]]:
     return spreads(rows["time_ns"], rows["wire_bytes"], *seen.steady_ns, _WIDTHS)
 
 
-def _cvs(found: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+def _cvs(spread: Mapping[str, tuple[float, float]]) -> dict[str, float]:
     """By width, standard deviation / mean of a connection's bins."""
-    return {width: found[width][0] / found[width][1] for width in _WIDTHS}
+    return {width: spread[width][0] / spread[width][1] for width in _WIDTHS}

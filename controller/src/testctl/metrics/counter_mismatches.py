@@ -69,12 +69,7 @@ _HELD = (
         "TcpExt.TCPAbortOnTimeout",
     ),
     _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes", *_BY_TIMER), True),
-    _Held(
-        "recoveries",
-        ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"),
-        _RECOVERY,
-        False,
-    ),
+    _Held("recoveries", ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"), _RECOVERY, False),
     _Held(
         "recovery_timeouts",
         ("TcpExt.TCPSackRecoveryFail", "TcpExt.TCPRenoRecoveryFail"),
@@ -96,7 +91,8 @@ class Mismatch:
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    return {"counter_mismatches": "; ".join(f"{one.host}: {one.why}" for one in mismatches(records)) or "none"}
+    texts = [f"{mismatch.host}: {mismatch.why}" for mismatch in mismatches(records)]
+    return {"counter_mismatches": "; ".join(texts) or "none"}
 
 
 @once
@@ -106,7 +102,7 @@ def mismatches(records: Records) -> Sequence[Mismatch]:
     for flow in records.flows:
         if {"sender", "tcp_events"} & of_flow(records, flow):
             senders.setdefault(view(records, flow).sender, []).append(flow)
-    return [found for host, flows in senders.items() for found in _of_host(records, host, tuple(flows))]
+    return [mismatch for host, flows in senders.items() for mismatch in _of_host(records, host, tuple(flows))]
 
 
 def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mismatch]:
@@ -116,10 +112,10 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
     for held in _HELD:
         if not set(held.counters) <= snmp.keys():
             continue
-        found = [float(value) for value in (of_flow[held.value] for of_flow in values) if not isinstance(value, str)]
-        if any(math.isnan(value) for value in found):
+        numbers = [float(value) for value in (of_flow[held.value] for of_flow in values) if not isinstance(value, str)]
+        if any(math.isnan(value) for value in numbers):
             continue
-        seen, counted = int(sum(found)), sum(snmp.get(counter, 0) for counter in held.counters)
+        seen, counted = int(sum(numbers)), sum(snmp.get(counter, 0) for counter in held.counters)
         least = counted - snmp.get(held.spare, 0)
         if least <= seen <= counted or (not alone and seen < counted):
             continue
@@ -127,6 +123,6 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
         by = "trace" if traced else "capture"
         why = f"{held.value}: {seen} by its {by}, {counted} by its kernel ({' + '.join(held.counters)})"
         yield Mismatch(host, flows, held.rests, why, traced)
-    if (early := snmp.get(_EARLY, 0)) and any(float(one["recoveries"]) > 0 for one in values):
+    if (early := snmp.get(_EARLY, 0)) and any(float(value["recoveries"]) > 0 for value in values):
         why = f"recovery_time_mean_ms: {early} recoveries ended before their point by its kernel ({_EARLY})"
         yield Mismatch(host, flows, tuple(name for name in _RECOVERY if name not in _COUNTS), why, traced=False)

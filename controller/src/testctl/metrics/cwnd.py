@@ -18,13 +18,7 @@ from testctl.records import Records
 _CAN_SEND = (1, 4, 8, 9, 11)
 """ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING of enum tcp_state: those with data to send or outstanding."""
 
-_OF = {
-    "cwnd_mean": "packets",
-    "cwnd_min": "packets",
-    "cwnd_max": "packets",
-    "srtt_mean_us": "µs",
-    "srtt_max_us": "µs",
-}
+_OF = {"cwnd_mean": "packets", "cwnd_min": "packets", "cwnd_max": "packets", "srtt_mean_us": "µs", "srtt_max_us": "µs"}
 
 SPEC = MetricSpec(
     name="cwnd",

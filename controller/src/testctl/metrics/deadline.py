@@ -19,9 +19,9 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    asked, found = records.point.flow(flow), completions(records, flow)
-    deadline = asked.options.get("deadline") if asked is not None else None
-    if found is None or deadline is None:
+    timed, done = records.point.flow(flow), completions(records, flow)
+    deadline = timed.options.get("deadline") if timed is not None else None
+    if done is None or deadline is None:
         return {"deadline_misses": NAN, "deadline_miss_rate": NAN}
-    missed = int((found.took_ns > int(deadline)).sum()) + found.unknown
-    return {"deadline_misses": missed, "deadline_miss_rate": missed / (len(found.size) + found.unknown)}
+    missed = int((done.took_ns > int(deadline)).sum()) + done.unknown
+    return {"deadline_misses": missed, "deadline_miss_rate": missed / (len(done.size) + done.unknown)}

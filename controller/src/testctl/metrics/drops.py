@@ -61,7 +61,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
         total["drops"] += count
         total["drops_of_data"] += int((dropped & of_data).sum())
         for name, fates in _WHY.items():
-            total[name] += int(np.isin(fate, [FATES.index(one) for one in fates]).sum())
+            total[name] += int(np.isin(fate, [FATES.index(fate_name) for fate_name in fates]).sum())
         if count:
             places.append(f"{way.port} {count}")
     total["drops_of_acks"] = total["drops"] - total["drops_of_data"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from testctl.core.outcome import FlowOutcome
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.view import view
 from testctl.plan.model import NO_FAILURE
 from testctl.records import Records
 
@@ -33,8 +34,8 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     ends = records.outcome.flows.get(flow, FlowOutcome())
-    times = [one.failed_ns for end in ends.ends for one in end.failures if one.failed_ns]
-    start_ns = records.outcome.t0_ns + next(one.start_ns for one in records.point.flows if one.name == flow)
+    times = [connection.failed_ns for end in ends.ends for connection in end.failures if connection.failed_ns]
+    start_ns = records.outcome.t0_ns + view(records, flow).requested.start_ns
     return {
         "failure": ", ".join(ends.failures) or NO_FAILURE,
         "failure_time_s": (min(times) - start_ns) / 1e9 if times else NAN,

@@ -31,18 +31,15 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    found = completions(records, flow)
-    took = found.took_ns / 1e3 if found is not None else np.empty(0)
+    done = completions(records, flow)
+    took, rate = np.empty(0), NAN
+    if done is not None:
+        took = done.took_ns / 1e3
+        if len(done.end_ns):
+            length_ns = int(done.end_ns.max()) - int((done.end_ns - done.took_ns).min())
+            rate = len(done.end_ns) * 1e9 / length_ns
     return {
-        "requests_completed": len(took) if found is not None else NAN,
-        "request_rate": _rate(records, flow),
-        **summarise("fct", "µs", found, took),
+        "requests_completed": len(took) if done is not None else NAN,
+        "request_rate": rate,
+        **summarise("fct", "µs", done, took),
     }
-
-
-def _rate(records: Records, flow: str) -> float:
-    found = completions(records, flow)
-    if found is None or not len(found.end_ns):
-        return NAN
-    length_ns = int(found.end_ns.max()) - int((found.end_ns - found.took_ns).min())
-    return len(found.end_ns) * 1e9 / length_ns

@@ -86,8 +86,8 @@ _RECEIVER = {
 
 def _name(counter: str) -> str:
     """The metric of a counter: kernel_loss_probes of TcpExt.TCPLossProbes."""
-    words = re.sub(r"^T(?:CP|cp)", "", counter.partition(".")[2]).replace("ACKs", "Acks").replace("RTOs", "Rtos")
-    return "kernel_" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words).lower()
+    name = re.sub(r"^T(?:CP|cp)", "", counter.partition(".")[2]).replace("ACKs", "Acks").replace("RTOs", "Rtos")
+    return "kernel_" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 _NAMES = {counter: _name(counter) for counter in (*_SENDER, *_RECEIVER)}

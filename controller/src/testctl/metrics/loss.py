@@ -36,8 +36,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     if covered(seen):
         passed = data_passages(seen)
         return _values(
-            sum(passage.came for passage in passed if not passage.hop),
-            sum(passage.drops for passage in passed),
+            sum(passage.came for passage in passed if not passage.hop), sum(passage.drops for passage in passed)
         )
     sent = int(seen.sent["segs"].sum())
     if not {"sender", "receiver"} <= of_flow(records, flow):

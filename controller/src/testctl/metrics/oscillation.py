@@ -99,14 +99,10 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
             lag, strength = _swing(parts)
             while strength >= _WEAK and lag < _RESOLVED * _BEGUN and bin_ns > 10**6:
                 bin_ns //= 10
-                lag, strength = max((lag * 10, strength), _swing(_parts(seen, bin_ns)), key=lambda found: found[1])
+                lag, strength = max((lag * 10, strength), _swing(_parts(seen, bin_ns)), key=lambda swing: swing[1])
             if strength >= _WEAK:
                 period = lag * bin_ns / _BEGUN / 1e6
-    return {
-        "oscillation_period_ms": period,
-        "oscillation_amplitude_bps": amplitude,
-        "oscillation_strength": strength,
-    }
+    return {"oscillation_period_ms": period, "oscillation_amplitude_bps": amplitude, "oscillation_strength": strength}
 
 
 def _swing(parts: Array) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long queries took: requests that come at one time, of which the last one counts (incast of many to one).
+"""How long queries took: requests that come at one time; the last one counts (incast of many to one).
 
-Those of a flow's `fanout`, and those of all flows that have the same `draw`.
+They are the requests of a flow's `fanout`, or of all flows that have the same `draw`.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
 
 def _together(records: Records, flow: str) -> list[str]:
     """The flows whose requests are parts of the same queries; none where each request is alone."""
-    asked = records.point.flow(flow)
-    if asked is None or not asked.asks:
+    timed = records.point.flow(flow)
+    if timed is None or not timed.asks:
         return []
-    draw = asked.options.get("draw")
-    same = [one.name for one in records.point.flows if one.asks and draw and one.options.get("draw") == draw]
-    return same or ([flow] if workload.fanout(asked.options) > 1 else [])
+    draw = timed.options.get("draw")
+    same = [other.name for other in records.point.flows if other.asks and draw and other.options.get("draw") == draw]
+    return same or ([flow] if workload.fanout(timed.options) > 1 else [])
 
 
 def _took_ns(records: Records, flow: str) -> Ints:
     """Of each query that ended.  Flows whose queries are not as many have none together."""
     ends, dues = [], []
     for name in _together(records, flow):
-        columns, asked = requests_of(records, name), records.point.flow(name)
-        if columns is not None and asked is not None:
-            wide = workload.fanout(asked.options)
+        columns, timed = requests_of(records, name), records.point.flow(name)
+        if columns is not None and timed is not None:
+            wide = workload.fanout(timed.options)
             ends.append(columns["end_ns"].reshape(-1, wide))
             dues.append(columns["due_ns"].reshape(-1, wide))
     if not ends or len({len(end) for end in ends}) > 1:

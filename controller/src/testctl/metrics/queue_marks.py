@@ -27,10 +27,10 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    found = [passage for passage in data_passages(view(records, flow)) if len(passage.rows)]
-    if not found:
+    passed = [passage for passage in data_passages(view(records, flow)) if len(passage.rows)]
+    if not passed:
         return {info.name: NAN for info in SPEC.values}
-    depth, fate, ecn, left = (column_of(found, name) for name in ("queue_bytes", "fate", "ecn", "left_ns"))
+    depth, fate, ecn, left = (column_of(passed, name) for name in ("queue_bytes", "fate", "ecn", "left_ns"))
     capable = (ecn != 0) & (ecn != CE) & (left >= 0)
     marked, spared = depth[capable & (fate == _MARKED)], depth[capable & (fate == 0)]
     return {

@@ -2,7 +2,7 @@
 """What becomes of the window at a rate of random loss: a point of a response function.
 
 window_segments is goodput x RTT / MSS, with the round trip of the path's delays alone, so it is the mean
-window where no queue stands, and no more than the bandwidth-delay product where one does.  The goodput is that of the
+window where no queue stands, and no more than the bandwidth-delay product where one does.  The goodput is of the
 second half of the flow's time: a response function is of the steady state, and a first slow start, with what it loses
 by overshooting, would count as much as many later losses.
 
@@ -64,9 +64,8 @@ def reno_window(rate: float) -> float:
 def rtt_s(flow: FlowView) -> float:
     """The delays of all ports on the way there and back."""
     point = flow.records.point
-    ports = [
-        link for back in (False, True) for hop in routes.hops(point, flow.asked, back=back) for link in list(hop)[:1]
-    ]
+    hops = [hop for back in (False, True) for hop in routes.hops(point, flow.requested, back=back)]
+    ports = [link for hop in hops for link in list(hop)[:1]]
     delays = [port_setting(point, switch, onward, "delay") for switch, onward in ports]
     return sum(schedule.steps_of(delay, Duration)[0].value or 0 for delay in delays) / 1e9
 

@@ -44,7 +44,4 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     shares = [
         arrived_bytes(seen.into, *seen.active_ns, link.overhead) * 8 / seen.active_s / rate for link, rate in capacities
     ]
-    return {
-        "saturation": max(shares, default=NAN),
-        "capacity_bps": min((rate for _, rate in capacities), default=NAN),
-    }
+    return {"saturation": max(shares, default=NAN), "capacity_bps": min((rate for _, rate in capacities), default=NAN)}

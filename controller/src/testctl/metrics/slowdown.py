@@ -25,5 +25,5 @@ SPEC = MetricSpec(
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
-    found = completions(records, flow)
-    return summarise("slowdown", "", found, found.slowdown if found is not None else np.empty(0))
+    done = completions(records, flow)
+    return summarise("slowdown", "", done, done.slowdown if done is not None else np.empty(0))

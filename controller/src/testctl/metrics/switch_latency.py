@@ -2,7 +2,7 @@
 """Switch latency: from a data packet's arrival at a switch to its departure, the port's delay included.
 
 By telemetry, over every passage of a packet through a switch; it has the switch's own clock for both times.
-The latency between the hosts' captures, which is that of all switches of the way together, is metric latency.
+The latency between the hosts' captures, of all switches of the way together, is metric latency.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switch queue: how many bytes a flow's data packets found waiting at the switch port they leave by.
+"""Switch queue: how many bytes waited at the switch port by which a flow's data packets leave, when each came.
 
 By telemetry, at the port of the flow's way where it is longest on average.
 """
@@ -23,20 +23,15 @@ SPEC = MetricSpec(
     needs="telemetry",
     values=(
         *(MetricInfo(f"switch_queue_{part}_bytes", "B", text, "lower") for part, text in _PARTS.items()),
-        MetricInfo(
-            "switch_queue_where",
-            "",
-            'the port, such as "switch:receiver"',
-            text=True,
-        ),
+        MetricInfo("switch_queue_where", "", 'the port, such as "switch:receiver"', text=True),
     ),
 )
 
 
 def depths(flow: FlowView) -> tuple[Array, str]:
-    """(bytes found by each data packet, where); ("", none) when no packet came to a queue."""
-    found = [(passage.queued["queue_bytes"], passage.port) for passage in data_passages(flow) if len(passage.queued)]
-    return max(found, key=lambda pair: float(pair[0].mean())) if found else (np.empty(0), "")
+    """(bytes in the queue when each data packet came, where); ("", none) when no packet came to a queue."""
+    by_port = [(passage.queued["queue_bytes"], passage.port) for passage in data_passages(flow) if len(passage.queued)]
+    return max(by_port, key=lambda pair: float(pair[0].mean())) if by_port else (np.empty(0), "")
 
 
 def compute(records: Records, flow: str) -> dict[str, Number]:

@@ -43,8 +43,9 @@ SPEC = MetricSpec(
 
 def waits(flow: FlowView) -> tuple[Ints, str]:
     """(waits in ns of the packets that were sent, where); (none, "") when no port of the way is one to look at."""
-    found = [(wait, one.port) for one in data_passages(flow) if len(wait := _waits(flow.records.point, one))]
-    return max(found, key=lambda pair: float(pair[0].mean())) if found else (np.empty(0, np.int64), "")
+    point = flow.records.point
+    by_port = [(wait, passage.port) for passage in data_passages(flow) if len(wait := _waits(point, passage))]
+    return max(by_port, key=lambda pair: float(pair[0].mean())) if by_port else (np.empty(0, np.int64), "")
 
 
 def _waits(point: Point, passage: Passage) -> Ints:

@@ -51,9 +51,9 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    found = flow_timers(seen)
-    lengths_ms = [one.ran_ns / 1e6 for one in found if one.by == RTO]
-    counts = [sum(one.by == by for one in found) for by in (RTO, PROBE, UNSURE)]
+    departures = flow_timers(seen)
+    lengths_ms = [departure.ran_ns / 1e6 for departure in departures if departure.by == RTO]
+    counts = [sum(departure.by == by for departure in departures) for by in (RTO, PROBE, UNSURE)]
     timeouts, probes, unsure = counts
     if "tcp_events" in of_flow(records, flow):
         timeouts, traced, unsure_of_trace = traced_timers(seen)

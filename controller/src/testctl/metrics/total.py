@@ -39,24 +39,19 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str = "*") -> dict[str, Number]:
     flows = [view(records, name) for name in records.plans_flows]
+    by_link: dict[str, tuple[PathLink, list[FlowView]]] = {}
+    for seen in flows:
+        for link in links_of(seen):
+            by_link.setdefault(link.name, (link, []))[1].append(seen)
     shares = [
         together_bps(passing, link.overhead) / rate
-        for link, passing in _shared(flows)
+        for link, passing in by_link.values()
         for _, rate in capacities_bps([link], _together_ns(passing))
     ]
     return {
         "total_throughput_bps": together_bps(flows),
         "total_saturation": max((share for share in shares if share == share), default=NAN),
     }
-
-
-def _shared(flows: Sequence[FlowView]) -> list[tuple[PathLink, list[FlowView]]]:
-    """Each link, and the flows whose data leaves by it."""
-    found: dict[str, tuple[PathLink, list[FlowView]]] = {}
-    for seen in flows:
-        for link in links_of(seen):
-            found.setdefault(link.name, (link, []))[1].append(seen)
-    return list(found.values())
 
 
 def _together_ns(flows: Sequence[FlowView]) -> tuple[int, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unsent: what the application has written and TCP has not sent yet, by tcp_info (tcpi_notsent_bytes)."""
+"""Unsent: what the application wrote and TCP did not send yet, by tcp_info (tcpi_notsent_bytes)."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ def read_counters(entity: Path) -> dict[str, Any]:
     before, after = find_file(entity, "counters_before.json"), find_file(entity, "counters_after.json")
     if before is None or after is None:
         return {}
-    found = [read_object(path) for path in (before, after)]
-    for path, counted in zip((before, after), found, strict=True):
-        if why := misfit(counted, COUNTERS_FILE):
+    counted = [read_object(path) for path in (before, after)]
+    for path, document in zip((before, after), counted, strict=True):
+        if why := misfit(document, COUNTERS_FILE):
             raise RecordsError(path, why)
-    return difference(*found)
+    return difference(*counted)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digest of records: the same for two runs of a point that went the same way.
 
-It covers the packets, the tcp_info samples and, where there are any, TCP's traced events and the
-applications' requests.  Left out is
-what a kernel draws at random (the offset of TCP timestamps; ports, ISNs and MAC addresses are not in
-records), and counters, which also count what is not the point's traffic.
+It covers the packets, the tcp_info samples and, where there are any, TCP's traced events and the applications'
+requests.  It leaves out random numbers of a kernel (the offset of TCP timestamps; ports, ISNs and MAC addresses are not
+in records), and counters, which also count other traffic.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pyarrow as pa
 from testctl.records.schema import ACCURATE_ECN, PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of, others
 
 RANDOM = frozenset({"tsval", "tsecr"})
-"""Columns that a digest does not cover.  Those of Accurate ECN it covers where a packet has something of it."""
+"""Columns that a digest does not cover.  It covers the columns of Accurate ECN where a packet has any value of it."""
 
 
 def digest_of(
@@ -33,7 +32,10 @@ def digest_of(
     for label, table, schema in tables:
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:
-            if field.name in RANDOM or _nothing(table, field.name):
+            usual, every = ACCURATE_ECN.get(field.name), np.arange(table.num_rows)
+            if field.name in RANDOM:
+                continue
+            if usual is not None and not len(others(table.column(field.name), every, usual)[0]):
                 continue
             total.update(f"{field.name} {field.type}\n".encode())
             if pa.types.is_dictionary(field.type):
@@ -47,10 +49,3 @@ def digest_of(
                 column = numbers_of(table, field.name)
             total.update(np.ascontiguousarray(column.astype(column.dtype.newbyteorder("<"), copy=False)).data)
     return total.hexdigest()
-
-
-def _nothing(table: pa.Table, name: str) -> bool:
-    """Whether it is a column of Accurate ECN of which no packet has anything."""
-    if name not in ACCURATE_ECN:
-        return False
-    return not len(others(table.column(name), np.arange(table.num_rows), ACCURATE_ECN[name])[0])

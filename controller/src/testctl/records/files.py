@@ -19,10 +19,10 @@ MOST_JSON = 256 << 20
 
 def find_file(entity: Path, name: str) -> Path | None:
     """ENTITY/NAME or ENTITY/*/NAME; None when there is none, RecordsError when there are several."""
-    found = [path for path in (entity / name, *sorted(entity.glob(f"*/{name}"))) if path.is_file()]
-    if len(found) > 1:
-        raise RecordsError(entity, f"want one {name}; got {', '.join(str(path.relative_to(entity)) for path in found)}")
-    return found[0] if found else None
+    files = [path for path in (entity / name, *sorted(entity.glob(f"*/{name}"))) if path.is_file()]
+    if len(files) > 1:
+        raise RecordsError(entity, f"want one {name}; got {', '.join(str(path.relative_to(entity)) for path in files)}")
+    return files[0] if files else None
 
 
 def read_object(path: Path) -> dict[str, Any]:

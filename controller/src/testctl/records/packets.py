@@ -15,7 +15,7 @@ import pyarrow as pa
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
-from testctl.records.flows import FlowMap
+from testctl.records.flow_map import FlowMap
 from testctl.records.native import library
 from testctl.records.pcap import Capture, open_pcap
 from testctl.records.reading import Reading, checked
@@ -28,10 +28,7 @@ _PIECE = 1 << 16
 
 
 def read_packets(
-    captures: Mapping[str, Path],
-    point: PointSpec,
-    outcome: Outcome,
-    switches: Mapping[str, Telemetry] | None = None,
+    captures: Mapping[str, Path], point: PointSpec, outcome: Outcome, switches: Mapping[str, Telemetry] | None = None
 ) -> tuple[pa.Table, list[str]]:
     """The packets table (schema PACKETS, sorted by time) and notes on what a reader should know.
 
@@ -40,8 +37,8 @@ def read_packets(
     Raises RecordsError for a file that can't be read.
     """
     flows = FlowMap.of(point, outcome)
-    told = {} if switches is None else switches
-    hosts = sorted(captures.keys() - told.keys())
+    telemetry = {} if switches is None else switches
+    hosts = sorted(captures.keys() - telemetry.keys())
     opened: dict[str, Capture] = {}
     for where in hosts:
         try:
@@ -49,33 +46,22 @@ def read_packets(
         except RecordsError:
             checked(library(), list(opened.values()))  # of several wrong files the first
             raise
-    places = sorted(told)
-    mtus = _mtus(point)
+    places = sorted(telemetry)
+    mtus = [min(int(point.settings.get(end, {}).get("mtu", 1500)) for end in flow.ends) for flow in point.flows]
     fits = [mtu - _HEADERS[flow.family] for mtu, flow in zip(mtus, point.flows, strict=True)]
-    reading = Reading(library(), opened, {name: told[name] for name in places}, flows, mtus, fits, outcome.t0_ns)
+    reading = Reading(library(), opened, {name: telemetry[name] for name in places}, flows, mtus, fits, outcome.t0_ns)
     columns = reading.run()
     notes = [f"{where}: the capture ends within a record, which is left out" for where in reading.truncated]
     for where in places:
-        if told[where].truncated:
+        if telemetry[where].truncated:
             notes.append(f"{where}: the telemetry ends within a record, which is left out")
-        if told[where].lost:
-            notes.append(f"{where}: the telemetry lacks {told[where].lost} records, which found its ring full")
-    notes += _without_syn(reading.without_syn, flows.names, reading.conns)
-    return _table(columns, reading.rare_rows, reading.rare, [*hosts, *places], flows.names), notes
-
-
-def _mtus(point: PointSpec) -> list[int]:
-    """Of each flow the least of its ends."""
-    return [min(int(point.settings.get(end, {}).get("mtu", 1500)) for end in flow.ends) for flow in point.flows]
-
-
-def _without_syn(streams: Ints, names: list[str], conns: int) -> list[str]:
-    found = []
-    for stream in streams.tolist():
-        flow, conn = names[stream // (2 * conns)], stream // 2 % conns
+        if lost := telemetry[where].lost:
+            notes.append(f"{where}: the telemetry lacks {lost} records, which found its ring full")
+    for stream in reading.without_syn.tolist():
+        flow, conn = flows.names[stream // (2 * reading.conns)], stream // 2 % reading.conns
         way = ("forward", "reverse")[stream % 2]
-        found.append(f"{flow}, connection {conn}, {way}: no SYN captured; numbers are relative to the first one seen")
-    return found
+        notes.append(f"{flow}, connection {conn}, {way}: no SYN captured; numbers are relative to the first one seen")
+    return _table(columns, reading.rare_rows, reading.rare, [*hosts, *places], flows.names), notes
 
 
 def _table(columns: dict[str, Array], rows: Ints, rare: Array, wheres: list[str], flows: list[str]) -> pa.Table:
@@ -95,7 +81,7 @@ def _table(columns: dict[str, Array], rows: Ints, rare: Array, wheres: list[str]
 
 
 def _mostly(usual: int, count: int, rows: Ints, values: Array) -> pa.ChunkedArray:
-    """A column that has one value but for these ascending rows: pieces without any share one."""
+    """A column with one value except at these ascending rows: pieces without any of them share their memory."""
     none = pa.array(np.full(min(count, _PIECE), usual, np.int64))
     firsts = np.searchsorted(rows, np.arange(0, max(count, 1) + _PIECE, _PIECE)).tolist()
     pieces: list[pa.Array] = []

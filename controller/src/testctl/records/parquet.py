@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Parquet files, and writes those of packets.
+"""Reads Parquet files and cleans their texts, and writes the files of packets.
 
 pyarrow.parquet.read_table would first import pyarrow.dataset, which takes longer than most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from testctl_agent.spec.untrusted import words
 
 from testctl.records.errors import RecordsError
 from testctl.system.memory import spare_bytes
 
 _CODE_BYTES = 4
-"""Of a text that is read as a number into a list of the texts that there are."""
+"""Of a text that is read as an index into a list of distinct texts."""
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.Schema | None = None) -> pa.Table:
@@ -29,12 +30,15 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.S
     than one table may: a file of megabytes may have billions that are all the same.
     """
     with open_parquet(path, columns, becomes) as file:
-        found = file.read(None if columns is None else list(columns))
+        table = file.read(None if columns is None else list(columns))
         kinds = {field.name: field.type for field in pq.read_schema(path)}
-    for index, name in enumerate(found.schema.names):
-        if found.schema.types[index] != kinds[name]:
-            found = found.set_column(index, name, _texts(path, name, found.column(index), kinds[name]))
-    return found if columns is None else found.select(list(columns))
+    for index, name in enumerate(table.schema.names):
+        if table.schema.types[index] != kinds[name]:
+            column = table.column(index)  # of texts: refused where the same long text is there too often
+            longest = max((pc.max(pc.binary_length(c.dictionary)).as_py() or 0 for c in column.chunks), default=0)
+            _check(path, len(column), longest)
+            table = table.set_column(index, name, column.cast(kinds[name]))
+    return table if columns is None else table.select(list(columns))
 
 
 def open_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.Schema | None = None) -> pq.ParquetFile:
@@ -54,7 +58,7 @@ def open_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.S
 
 
 def rows_of(file: pq.ParquetFile) -> int:
-    """How many rows are read: those of all row groups, whatever the file says in all."""
+    """How many rows are read: the sum of the row groups', whatever total the file states."""
     groups = file.metadata
     return sum(groups.row_group(number).num_rows for number in range(groups.num_row_groups))
 
@@ -76,15 +80,31 @@ def _width(path: Path, field: pa.Field) -> float:
         raise RecordsError(path, f"column {field.name}: want numbers or texts; got {field.type}") from error
 
 
-def _texts(path: Path, name: str, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """A column of texts as the file has it; refused where the same long text is there too often."""
-    longest = max((pc.max(pc.binary_length(one.dictionary)).as_py() or 0 for one in column.chunks), default=0)
-    _check(path, len(column), longest)
-    return column.cast(kind)
-
-
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def cleaned(table: pa.Table) -> pa.Table:
+    """A table of a run that somebody sent, without what a terminal or a page acts on in its texts: words() of each; the
+    same table where there is nothing to replace."""
+    for index, field in enumerate(table.schema):
+        column = table.column(index)
+        if pa.types.is_dictionary(field.type) and _is_text(field.type.value_type):
+            if any(_suspect(chunk.dictionary.to_pylist()) for chunk in column.chunks):
+                chunks = [pa.DictionaryArray.from_arrays(c.indices, _clean(c.dictionary)) for c in column.chunks]
+                table = table.set_column(index, field, pa.chunked_array(chunks, field.type))
+        elif _is_text(field.type) and _suspect(pc.unique(column).to_pylist()):
+            chunks = [_clean(chunk) for chunk in column.chunks]
+            table = table.set_column(index, field, pa.chunked_array(chunks, field.type))
+    return table
+
+
+def _suspect(texts: Iterable[str | None]) -> bool:
+    return any(text is not None and words(text) != text for text in texts)
+
+
+def _clean(texts: pa.Array) -> pa.Array:
+    return pa.array([None if text is None else words(text) for text in texts.to_pylist()], texts.type)
 
 
 _AT_ONCE = 1 << 16

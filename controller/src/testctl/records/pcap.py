@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens pcap files, and says what is wrong with one.  Their records are read in C (native/source.c).
+"""Opens pcap files, and describes damage of one.  Their records are read in C (native/source.c).
 
 Source: IETF draft-ietf-opsawg-pcap.
 """
@@ -21,7 +21,7 @@ ETHERNET = 1
 MAX_SNAPLEN = 262144
 _MAGICS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # -> ns per unit of the fraction
 LENGTH, FRACTION, MORE_THAN_PACKET = 1, 2, 3
-"""What can be wrong with a record: what packets_check() returns."""
+"""Damage of a record: what packets_check() returns."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Capture:
 
     @property
     def fractions(self) -> int:
-        """Fractions of a second, of which a time stamp's is below."""
+        """Fractions in a second; a time stamp's is below."""
         return 10**9 // self.fraction_ns
 
     def damaged(self, kind: int, at: int) -> RecordsError:

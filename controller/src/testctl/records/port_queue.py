@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completes a switch's telemetry by what its ports with an AQM did (agents' collector port_queue).
 
-The program records a packet when it hands it to such a port: it has not waited yet.  A row of the port has what it
-found waiting, when it departs, and whether it was marked or dropped; it is of the record with the same port, arrival
+The program records a packet when it hands it to such a port, before it waits.  A row of the port has the bytes that
+waited then, when it departs, and whether it was marked or dropped; it is of the record with the same port, arrival
 and place among those of that instant.  A packet that still waits at the end has no row, and no departure.  A row
 without a record is of a packet that came before the telemetry began, or of a copy for all ports.
 """
@@ -34,9 +34,9 @@ def with_ports(telemetry: Telemetry, path: Path, result: Mapping[str, Any]) -> T
     rows, _ = read_records(path, ROW)
     records = np.array(telemetry.records)
     for index, number in result.get("ports", {}).items():
-        mine = rows[rows["ifindex"] == int(index)]
-        if len(mine):
-            _complete(records, mine, int(number), path)
+        of_port = rows[rows["ifindex"] == int(index)]
+        if len(of_port):
+            _complete(records, of_port, int(number), path)
     return replace(telemetry, records=records)
 
 
@@ -61,7 +61,7 @@ def _complete(records: Array, rows: Array, number: int, path: Path) -> None:
 
 
 def _nth(times: Array) -> Ints:
-    """How many equal ones are before each of ascending times."""
+    """How many equal times are before each of ascending times."""
     places = np.arange(len(times))
     first = np.r_[True, times[1:] != times[:-1]] if len(times) else np.empty(0, np.bool_)
     return places - np.maximum.accumulate(np.where(first, places, 0))

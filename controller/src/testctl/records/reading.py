@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from testctl_agent.spec.errors import TestbedError
 
-from testctl.records.flows import FlowMap
+from testctl.records.flow_map import FlowMap
 from testctl.records.native import structures as c
 from testctl.records.pcap import FILE_HEADER, Capture
 from testctl.records.schema import PACKETS, RARE_COLUMNS, Array, Ints
@@ -24,6 +24,12 @@ _LEAST = 16 + 14 + 20 + 20
 _RARE = 1 << 16
 _NO_HOST = -2
 _BITS = ("retrans", "out")
+_KINDS = {
+    field.name: np.dtype(np.int16 if pa.types.is_dictionary(field.type) else field.type.to_pandas_dtype())
+    for field in PACKETS
+    if field.name not in RARE_COLUMNS and field.name not in _BITS
+}
+"""The columns of PACKETS that are written as numbers."""
 
 
 class Reading:
@@ -78,8 +84,9 @@ class Reading:
             known=len(flows.addresses),
             **{name: _at(column) for name, column in self._flows.items()},
         )
-        self._most = sum(len(one.data) // _LEAST for one in captures.values()) + sum(map(len, switches.values()))
-        self._bytes = {name: _memory(self._most, _kind(name)) for name in _numbers()}
+        self._most = sum(len(capture.data) // _LEAST for capture in captures.values())
+        self._most += sum(map(len, switches.values()))
+        self._bytes = {name: _memory(self._most, kind) for name, kind in _KINDS.items()}
         self.rare = np.empty((_RARE, c.RARE), np.int64)
         self.rare_rows: Ints = np.empty(_RARE, np.int64)
         self.truncated: list[str] = []
@@ -94,12 +101,14 @@ class Reading:
         merged = True
         while True:
             given = self._give()
-            found = self._pass(2**63, merged=merged)
-            if found == c.UNORDERED:
+            if self._pass(2**63, merged=merged) == c.UNORDERED:
                 merged = False
             elif np.array_equal(given, self._give()):
                 break
-        self._ended()
+        for source, (where, capture) in zip(self._sources, self._captures.items(), strict=False):
+            if source.at != len(capture.data):
+                self.truncated.append(where)
+        self.without_syn = np.flatnonzero((self._streams["seen"] > 0) & (self._streams["syn_seen"] == 0))
         job = self._job
         if job.some_long:
             self._library.count_segments(job)
@@ -110,22 +119,22 @@ class Reading:
         return columns if merged else self._sorted(columns)
 
     def _pass(self, records: int, *, merged: bool) -> int:
-        """Read so many records of each source at the most, from its beginning; what packets_read() returned last.
+        """Read at most `records` records of each source, from its beginning; what packets_read() returned last.
 
         Raises RecordsError.
         """
         job = self._job
         self._begin(records)
         job.merged = merged
-        while (found := self._library.read(job)) == c.MORE_RARE:
+        while (ended := self._library.read(job)) == c.MORE_RARE:
             self.rare_rows = np.resize(self.rare_rows, 2 * len(self.rare_rows))
             self.rare = np.resize(self.rare, (len(self.rare_rows), c.RARE))
             self._point()
-        if found == c.DAMAGED:
+        if ended == c.DAMAGED:
             checked(self._library, list(self._captures.values()))
-        if found not in (c.DONE, c.UNORDERED):
-            raise TestbedError(f"reading packets ended with {found}, and no capture is damaged")
-        return int(found)
+        if ended not in (c.DONE, c.UNORDERED):
+            raise TestbedError(f"reading packets ended with {ended}, and no capture is damaged")
+        return int(ended)
 
     def _begin(self, records: int) -> None:
         job = self._job
@@ -136,8 +145,7 @@ class Reading:
             self._sources[number] = _of_switch(telemetry)
         for number, source in enumerate(self._sources):
             source.where, source.records, source.last_ns = number, records, -(2**63)
-        gathered = ("syn_seen", "data_seen", "ack_seen", "seen")
-        for name in gathered:
+        for name in ("syn_seen", "data_seen", "ack_seen", "seen"):
             self._streams[name] = 0
         self._streams["wscale"] = self._streams["wscale_where"] = -1
         self._series[:] = 0
@@ -147,7 +155,7 @@ class Reading:
         self._point()
 
     def _point(self) -> None:
-        """Tell the job where everything lies."""
+        """Set the job's pointers."""
         job = self._job
         job.sources = self._sources
         job.streams = self._streams.ctypes.data_as(type(job.streams))
@@ -160,7 +168,7 @@ class Reading:
         job.most_rares = len(self.rare_rows)
 
     def _give(self) -> Array:
-        """Set what belongs to a whole stream to what the last pass found; a copy of it.
+        """Set the values of whole streams by the last pass; returns a copy of them.
 
         base: the number of the first data byte, of the SYN; without one in any capture the first number seen of that
         direction, or failing that the first acknowledgement of the other.
@@ -175,16 +183,10 @@ class Reading:
         streams["shift"] = np.where((scale >= 0) & (scale[other] >= 0), scale, 0)
         return np.stack([streams["base"].astype(np.int64), streams["shift"]])
 
-    def _ended(self) -> None:
-        for source, (where, capture) in zip(self._sources, self._captures.items(), strict=False):
-            if source.at != len(capture.data):
-                self.truncated.append(where)
-        self.without_syn = np.flatnonzero((self._streams["seen"] > 0) & (self._streams["syn_seen"] == 0))
-
     def _sorted(self, columns: dict[str, Array]) -> dict[str, Array]:
         """The columns, which were read source after source, in order of time."""
         order = np.argsort(columns["time_ns"], kind="stable")
-        for name, column in columns.items():  # each is forgotten in its old order when it is in its new one
+        for name, column in columns.items():  # the column in its old order is freed at once
             if name in _BITS:
                 bits = np.unpackbits(column, count=len(order), bitorder="little")
                 columns[name] = np.packbits(bits[order], bitorder="little")
@@ -206,20 +208,10 @@ def checked(library: c.Library, captures: Sequence[Capture]) -> None:
             raise capture.damaged(kind, source.at)
 
 
-def _numbers() -> list[str]:
-    """The columns of PACKETS that are written as numbers."""
-    return [name for name in PACKETS.names if name not in RARE_COLUMNS and name not in _BITS]
-
-
-def _kind(name: str) -> np.dtype[Any]:
-    field = PACKETS.field(name).type
-    return np.dtype(np.int16 if pa.types.is_dictionary(field) else field.to_pandas_dtype())
-
-
 def _memory(count: int, kind: np.dtype[Any]) -> Array:
-    """Of pages that are filled when they are written to.
+    """A column whose pages are allocated when they are written to.
 
-    Huge ones, which numpy would ask for, may take the system longer to find than all else takes.
+    Huge pages, which numpy would request, may take the system longer to find than all else takes.
     """
     pages = mmap.mmap(-1, max(count * kind.itemsize, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return np.frombuffer(pages, kind, count)
@@ -255,9 +247,9 @@ def _of_switch(telemetry: Telemetry) -> c.Source:
 
 def _addresses(flows: FlowMap) -> Any:
     made = (c.Address * max(len(flows.addresses), 1))()
-    for one, (packed, host) in zip(made, flows.addresses.items(), strict=False):
-        one.bytes[: len(packed)] = packed
-        one.size, one.host = len(packed), host
+    for address, (packed, host) in zip(made, flows.addresses.items(), strict=False):
+        address.bytes[: len(packed)] = packed
+        address.size, address.host = len(packed), host
     return made
 
 

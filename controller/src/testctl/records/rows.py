@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the packets table: by what they belong to, and columns at some of them."""
+"""Rows of the packets table: groups of them, columns at some of them, and searches in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
 from testctl.records.native import library
 from testctl.records.native.structures import Grouping
-from testctl.records.schema import Array, Bools
+from testctl.records.schema import Array, Bools, Ints
 
 _FEW = 1000
+_SEARCH_SHARE = 64
 
 
 def take(column: Array, rows: Array) -> Array:
     """A column of numbers at rows that it has, whose numbers are of 32 or 64 bits."""
     if len(rows) <= _FEW or not _plain(column) or not _plain(rows):
         return np.asarray(column[rows])  # faster than take() by an index of 32 bits
-    found = np.empty(len(rows), column.dtype)
-    at, to = rows.ctypes.data, found.ctypes.data
+    values = np.empty(len(rows), column.dtype)
+    at, to = rows.ctypes.data, values.ctypes.data
     done = library().take(column.ctypes.data, column.itemsize, len(column), at, rows.itemsize, len(rows), to)
     if done < len(rows):
         raise IndexError(f"want rows below {len(column)}; got {int(rows[done])}")
-    return found
+    return values
 
 
 def _plain(column: Array) -> bool:
@@ -48,3 +50,18 @@ def grouped(
     library().group(Grouping(**at, count=len(flow), places=wheres, groups=groups))
     for group in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
         yield group, rows[ends[group - 1] if group else 0 : ends[group]]
+
+
+def search(ordered: Array, values: Array, side: Literal["left", "right"] = "left") -> Ints:
+    """numpy's searchsorted: where each value would be put into an ascending column of integers.
+
+    Many values, which are nearly in order in columns of packets, take a walk; a few, numpy.
+    """
+    if len(values) <= max(_FEW, len(ordered) // _SEARCH_SHARE):
+        return np.searchsorted(ordered, values, side=side)
+    line, numbers = (np.ascontiguousarray(column, np.int64) for column in (ordered, values))
+    places = np.empty(len(numbers), np.int64)
+    library().search(
+        line.ctypes.data, len(line), numbers.ctypes.data, len(numbers), side == "right", places.ctypes.data
+    )
+    return places

@@ -7,6 +7,8 @@ acknowledgement numbers are relative to the connection's first data byte and nev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -92,62 +94,31 @@ FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, AE = (1 << bit for bit in range(9))
 """AE is no bit of `flags` but a column of its own."""
 CE = 3
 
-# struct tcp_info, include/uapi/linux/tcp.h: name, offset, bytes.  Bit fields: see TCP_INFO_BITS.
-_U8 = ("state", "ca_state", "retransmits", "probes", "backoff", "options")
-_U32_A = (
-    "rto",
-    "ato",
-    "snd_mss",
-    "rcv_mss",
-    "unacked",
-    "sacked",
-    "lost",
-    "retrans",
-    "fackets",
-    "last_data_sent",
-    "last_ack_sent",
-    "last_data_recv",
-    "last_ack_recv",
-    "pmtu",
-    "rcv_ssthresh",
-    "rtt",
-    "rttvar",
-    "snd_ssthresh",
-    "snd_cwnd",
-    "advmss",
-    "reordering",
-    "rcv_rtt",
-    "rcv_space",
-    "total_retrans",
+_TCP_INFO_LAYOUT = (
+    (1, "state ca_state retransmits probes backoff options"),
+    (2, "-"),  # the bit fields
+    (
+        4,
+        "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
+        "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space "
+        "total_retrans",
+    ),
+    (8, "pacing_rate max_pacing_rate bytes_acked bytes_received"),
+    (4, "segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out"),
+    (8, "delivery_rate busy_time rwnd_limited sndbuf_limited"),
+    (4, "delivered delivered_ce"),
+    (8, "bytes_sent bytes_retrans"),
+    (4, "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash"),
+    (2, "total_rto total_rto_recoveries"),
+    (4, "total_rto_time"),
 )
-_U64_A = ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")
-_U32_B = ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")
-_U64_B = ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")
-_U32_C = ("delivered", "delivered_ce")
-_U64_C = ("bytes_sent", "bytes_retrans")
-_U32_D = ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")
-
-
-def _layout() -> tuple[tuple[str, int, int], ...]:
-    fields: list[tuple[str, int, int]] = []
-    at = 0
-
-    def put(names: tuple[str, ...], size: int) -> None:
-        nonlocal at
-        for name in names:
-            fields.append((name, at, size))
-            at += size
-
-    put(_U8, 1)
-    at += 2  # the bit fields
-    for names, size in ((_U32_A, 4), (_U64_A, 8), (_U32_B, 4), (_U64_B, 8), (_U32_C, 4), (_U64_C, 8), (_U32_D, 4)):
-        put(names, size)
-    put(("total_rto", "total_rto_recoveries"), 2)
-    put(("total_rto_time",), 4)
-    return tuple(fields)
-
-
-TCP_INFO_FIELDS = _layout()
+"""struct tcp_info, include/uapi/linux/tcp.h: bytes of each of these fields, in its order."""
+_SIZES = [(name, size) for size, names in _TCP_INFO_LAYOUT for name in names.split(" ")]
+_ENDS = accumulate(size for _, size in _SIZES)
+TCP_INFO_FIELDS = tuple(
+    (name, end - size, size) for (name, size), end in zip(_SIZES, _ENDS, strict=True) if name != "-"
+)
+"""Name, offset and bytes of each number in struct tcp_info."""
 TCP_INFO_BITS = (  # name, byte, shift, mask (little-endian bit fields)
     ("snd_wscale", 6, 0, 0xF),
     ("rcv_wscale", 6, 4, 0xF),
@@ -236,17 +207,24 @@ def codes_of(table: pa.Table, column: str) -> tuple[Array, list[str]]:
 
 def numbers_of(table: pa.Table, column: str) -> Array:
     """A column of numbers or booleans as a numpy array (no copy where Arrow allows it)."""
-    found = table.column(column)
-    if pa.types.is_boolean(found.type) and found.num_chunks == 1 and not found.null_count:
-        return _unpacked(found.chunk(0))
-    return np.asarray(found.to_numpy())
-
-
-def _unpacked(bits: pa.BooleanArray) -> Bools:
-    """A tenth of the time that Arrow takes."""
+    chunks = table.column(column)
+    if not pa.types.is_boolean(chunks.type) or chunks.num_chunks != 1 or chunks.null_count:
+        return np.asarray(chunks.to_numpy())
+    bits = chunks.chunk(0)  # unpacked in a tenth of the time that Arrow takes
     first, skipped = divmod(bits.offset, 8)
     packed = np.frombuffer(bits.buffers()[1], np.uint8)[first:] if len(bits) else np.empty(0, np.uint8)
     return np.unpackbits(packed, count=skipped + len(bits), bitorder="little")[skipped:].view(np.bool_)
+
+
+def table_of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    """A table of arrays: numpy's are cast to the schema's types, Arrow's are of them."""
+    return pa.table(
+        [
+            column if isinstance(column := columns[field.name], pa.Array) else pa.array(column).cast(field.type)
+            for field in schema
+        ],
+        schema=schema,
+    )
 
 
 def taken(column: pa.ChunkedArray, index: Ints) -> Array:
@@ -254,10 +232,8 @@ def taken(column: pa.ChunkedArray, index: Ints) -> Array:
     ends = np.cumsum([len(piece) for piece in column.chunks])
     parts = np.split(index, np.searchsorted(index, ends[:-1]))
     starts = [0, *ends[:-1].tolist()]
-    found = [
-        piece.to_numpy().take(rows - start) for piece, rows, start in zip(column.chunks, parts, starts, strict=True)
-    ]
-    return np.concatenate(found)
+    pieces = zip(column.chunks, parts, starts, strict=True)
+    return np.concatenate([piece.to_numpy().take(rows - start) for piece, rows, start in pieces])
 
 
 def others(column: pa.ChunkedArray, index: Ints, usual: int) -> tuple[Ints, Array]:

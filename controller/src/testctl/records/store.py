@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
-from testctl.records.parquet import read_parquet, write_numbers
+from testctl.records.parquet import cleaned, read_parquet, write_numbers
 from testctl.records.port_queue import with_ports
 from testctl.records.requests import read_requests
 from testctl.records.rows import take
@@ -43,12 +43,12 @@ from testctl.records.schema import (
 from testctl.records.tcp_events import read_tcp_events
 from testctl.records.tcp_info import read_tcp_info
 from testctl.records.telemetry import in_order, read_telemetry
-from testctl.records.texts import cleaned
 
 _TABLES = (("packets", PACKETS), ("tcp_info", TCP_INFO))
 _OPTIONAL = (("tcp_events", TCP_EVENTS), ("requests", REQUESTS))
 """Tables that not every point has."""
 _AT_ONCE = 1 << 16
+T = TypeVar("T")
 _NAMES = "testctl.names"
 """In the metadata of an empty table's file: {column: names}."""
 
@@ -60,7 +60,7 @@ class Records:
     packets, tcp_info: tables of schema PACKETS and TCP_INFO; tcp_events: what kernels traced, schema TCP_EVENTS
     (None: nobody traced); requests: of the applications, schema REQUESTS (None: no flow makes any);
     counters: {entity: differences};
-    outcome, point: what was asked and what became of it; notes: what a reader should know (truncated captures, …).
+    point, outcome: what was requested and what became of it; notes: what a reader should know (truncated captures, …).
     `memo` keeps what was computed from them; nothing may be changed after the first metric.
     """
 
@@ -76,8 +76,8 @@ class Records:
 
     def column(self, name: str) -> Array:
         """A numeric column of packets, converted once."""
-        found: Array = self._memo(("packets", name), lambda: numbers_of(self.packets, name))
-        return found
+        column: Array = self._memo(("packets", name), lambda: numbers_of(self.packets, name))
+        return column
 
     def values(self, name: str, index: Ints) -> Array:
         """A numeric column of packets at ascending rows; one in pieces, or in a large file, is not held whole."""
@@ -102,13 +102,13 @@ class Records:
 
     @property
     def in_parts(self) -> bool:
-        """Whether packets are so many that they are read from their file in parts, each time anew."""
+        """Whether there are too many packets for memory: they are read from their file in parts, each time anew."""
         return bool(getattr(self.packets, "in_parts", False))
 
     def codes(self, name: str) -> tuple[Array, list[str]]:
         """Codes and names of `where` or `flow` of packets."""
-        found: tuple[Array, list[str]] = self._memo(("codes", name), lambda: codes_of(self.packets, name))
-        return found
+        codes: tuple[Array, list[str]] = self._memo(("codes", name), lambda: codes_of(self.packets, name))
+        return codes
 
     def release(self) -> None:
         """Forget the columns that were read whole, if packets are read in parts; what was computed of them stays."""
@@ -139,29 +139,28 @@ class Records:
     @property
     def switches(self) -> list[str]:
         """Names of the switches whose telemetry is among the packets."""
-        found: list[str] = self._memo(("switches",), self._switches)
-        return found
+        switches: list[str] = self._memo(("switches",), self._switches)
+        return switches
 
     def _switches(self) -> list[str]:
         codes, names = self.codes("where")
         counted = self.column("ordinal")
-        there = np.zeros(len(names), np.bool_)
+        is_switch = np.zeros(len(names), np.bool_)
         for low in range(0, len(codes), _AT_ONCE):
             part = slice(low, low + _AT_ONCE)
-            there[codes[part][counted[part] >= 0]] = True
+            is_switch[codes[part][counted[part] >= 0]] = True
         self.release()
-        return sorted(name for name, told in zip(names, there, strict=True) if told)
+        return [names[code] for code in sorted(np.flatnonzero(is_switch), key=names.__getitem__)]
 
     def recorded(self, entity: str, collector: str) -> bool:
         """Whether a collector (capture, telemetry, tcp_info, tcp_events) ran at an entity, even if it saw nothing."""
-        asked = self.point.collect
-        if asked and collector not in asked.get(entity, {}):
+        planned = self.point.collect
+        if planned and collector not in planned.get(entity, {}):
             return False
         if collector == "telemetry":
             return entity in self.switches or "layout" in self.outcome.result_of(entity, collector)
-        return collector in self.outcome.collected.get(entity, {}) or self._has_rows(entity, collector)
-
-    def _has_rows(self, entity: str, collector: str) -> bool:
+        if collector in self.outcome.collected.get(entity, {}):
+            return True
         table = {"capture": self.packets, "tcp_info": self.tcp_info, "tcp_events": self.tcp_events}[collector]
         if table is None:
             return False
@@ -175,7 +174,7 @@ class Records:
         """Write packets.parquet, tcp_info.parquet, tcp_events.parquet and requests.parquet if there are any, and
         records.json.
 
-        point.json and outcome.json, which are a point's own, lie beside them.
+        point.json and outcome.json are not among them: a point writes them itself.
         """
         directory.mkdir(parents=True, exist_ok=True)
         more = [name for name, _ in _OPTIONAL if getattr(self, name) is not None]
@@ -203,8 +202,8 @@ class Records:
             **tables,
             counters=documents["counters"],
             notes=documents["notes"],
-            point=_point(directory / "point.json"),
-            outcome=_outcome(directory / "outcome.json"),
+            point=_parsed(PointSpec.from_json, directory / "point.json"),
+            outcome=_parsed(Outcome.from_json, directory / "outcome.json"),
         )
 
 
@@ -215,17 +214,20 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
     Raises RecordsError, naming the file (and the byte), when something can't be read.
     """
     entities = sorted(path for path in raw.iterdir() if path.is_dir())
-    found = _files(entities, "telemetry.bin")
-    switches = {name: read_telemetry(path, outcome.result_of(name, "telemetry")) for name, path in found.items()}
-    switches = {name: in_order(found) if _swaps(point, name) else found for name, found in switches.items()}
+    switches = {}
+    for name, path in _files(entities, "telemetry.bin").items():
+        switches[name] = read_telemetry(path, outcome.result_of(name, "telemetry"))
+        rules = fate.parse(str(point.settings.get(name, {}).get("fate", fate.NONE)))
+        if any(rule.action == "swap" for rule in rules):
+            switches[name] = in_order(switches[name])
     for name, path in _files(entities, "port_queue.bin").items():
         switches[name] = with_ports(switches[name], path, outcome.result_of(name, "port_queue"))
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     samples = [_files(entities, name) for name in ("tcp_info.bin", "tcp_info6.bin")]
-    by_entity = {name: [found[name] for found in samples if name in found] for name in samples[0]}
+    by_entity = {name: [files[name] for files in samples if name in files] for name in samples[0]}
     tcp_info, more = read_tcp_info(by_entity, point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)
-    counters = {entity.name: found for entity in entities if (found := read_counters(entity))}
+    counters = {entity.name: counted for entity in entities if (counted := read_counters(entity))}
     requests, unknown = read_requests(raw, point, outcome)
     return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking + unknown, tcp_events, requests)
 
@@ -233,36 +235,26 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
 def load_raw(pointdir: Path) -> Records:
     """make_records() of POINTDIR/point.json, POINTDIR/raw/outcome.json and POINTDIR/raw/."""
     raw = pointdir / "raw"
-    return make_records(_point(pointdir / "point.json"), _outcome(raw / "outcome.json"), raw)
+    point = _parsed(PointSpec.from_json, pointdir / "point.json")
+    return make_records(point, _parsed(Outcome.from_json, raw / "outcome.json"), raw)
 
 
-def _swaps(point: PointSpec, switch: str) -> bool:
-    return any(rule.action == "swap" for rule in fate.parse(str(point.settings.get(switch, {}).get("fate", fate.NONE))))
-
-
-def _point(path: Path) -> PointSpec:
+def _parsed(parse: Callable[[Any], T], path: Path) -> T:
+    """The object of a JSON file.  Raises RecordsError."""
     try:
-        return PointSpec.from_json(read_object(path))
-    except ValueError as error:
-        raise RecordsError(path, str(error)) from error
-
-
-def _outcome(path: Path) -> Outcome:
-    try:
-        return Outcome.from_json(read_object(path))
+        return parse(read_object(path))
     except ValueError as error:
         raise RecordsError(path, str(error)) from error
 
 
 def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
     """The file of that name of each entity that has one."""
-    found = {entity.name: find_file(entity, name) for entity in entities}
-    return {entity: path for entity, path in found.items() if path is not None}
+    return {entity.name: path for entity in entities if (path := find_file(entity, name)) is not None}
 
 
 def _with_names(table: pa.Table) -> pa.Table:
-    """A table without rows with the names of its dictionary columns beside it: its file has none, and the digest covers
-    them.  Any other as it is."""
+    """A table without rows, with the names of its dictionary columns as metadata: its file has none, and the digest
+    covers them.  Any other table is unchanged."""
     if table.num_rows:
         return table
     names = {field.name: codes_of(table, field.name)[1] for field in table.schema if pa.types.is_dictionary(field.type)}
@@ -275,7 +267,7 @@ def _named_again(table: pa.Table) -> pa.Table:
     if table.num_rows or kept is None:
         return table
     for name, names in loads(kept.decode()).items():
-        column = names_column(np.empty(0, np.int16), [str(one) for one in names])
+        column = names_column(np.empty(0, np.int16), [str(text) for text in names])
         table = table.set_column(table.schema.get_field_index(name), name, column)
     return table
 

@@ -20,27 +20,25 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
-from testctl.records.flows import FlowMap
-from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENT_SOURCES, TCP_EVENTS, TCP_STATES, Array, names_column
+from testctl.records.flow_map import FlowMap
+from testctl.records.schema import (
+    TCP_EVENT_NAMES,
+    TCP_EVENT_SOURCES,
+    TCP_EVENTS,
+    TCP_STATES,
+    Array,
+    names_column,
+    table_of,
+)
 
 LAYOUTS = {
     1: np.dtype(
         [
-            ("time_ns", "<u8"),
-            ("acked_bytes", "<u8"),
-            ("flight_bytes", "<u4"),
-            ("cwnd", "<u4"),
-            ("ssthresh", "<u4"),
-            ("pipe", "<u4"),
-            ("prior_pipe", "<u4"),
-            ("delivered", "<u4"),
-            ("srtt_us", "<u4"),
-            ("length", "<u4"),
-            ("local_port", "<u2"),
-            ("remote_port", "<u2"),
-            ("segs", "<u2"),
-            ("kind", "u1"),
-            ("state", "u1"),
+            *((name, "<u8") for name in ("time_ns", "acked_bytes")),
+            *((name, "<u4") for name in ("flight_bytes", "cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")),
+            *((name, "<u4") for name in ("srtt_us", "length")),
+            *((name, "<u2") for name in ("local_port", "remote_port", "segs")),
+            *((name, "u1") for name in ("kind", "state")),
         ]
     )
 }
@@ -79,15 +77,11 @@ def read_tcp_events(files: Mapping[str, Path], point: PointSpec, outcome: Outcom
         "event": names_column(arrays["event"], list(TCP_EVENT_NAMES)),
         "source": names_column(np.full(len(order), TCP_EVENT_SOURCES.index("kernel")), list(TCP_EVENT_SOURCES)),
     }
-    columns_of = [
-        named[field.name] if field.name in named else pa.array(arrays[field.name]).cast(field.type)
-        for field in TCP_EVENTS
-    ]
-    return pa.table(columns_of, schema=TCP_EVENTS), notes
+    return table_of(TCP_EVENTS, arrays | named), notes
 
 
 def _events(path: Path, result: Mapping[str, Any], where: str, notes: list[str]) -> Array:
-    """The events of a file, whole ones only; what is missing is noted."""
+    """The events of a file, whole ones only; missing ones are noted."""
     kind = LAYOUTS.get(result.get("layout", 0))
     if kind is None:
         ours = ", ".join(map(str, LAYOUTS))

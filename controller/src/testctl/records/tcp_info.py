@@ -16,7 +16,7 @@ import pyarrow as pa
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.records.errors import RecordsError
-from testctl.records.flows import FlowMap
+from testctl.records.flow_map import FlowMap
 from testctl.records.schema import TCP_INFO, TCP_INFO_BITS, TCP_INFO_FIELDS, Array, names_column
 
 _MAGIC = b"TGI1"
@@ -44,10 +44,10 @@ def read_tcp_info(
         if cut:
             notes.append(f"{wheres[number]}: tcp_info ends within a record, which is left out")
         flow, conn = flows.of_ports(records["local"], records["remote"])
-        mine = flow >= 0
-        records = records[mine]
+        known = flow >= 0
+        records = records[known]
         columns = _fields(records["info"], records["size"])
-        columns |= {"time_ns": records["time_ns"].astype(np.int64) - t0_ns, "flow": flow[mine], "conn": conn[mine]}
+        columns |= {"time_ns": records["time_ns"].astype(np.int64) - t0_ns, "flow": flow[known], "conn": conn[known]}
         parts.append(columns | {"where": np.full(len(records), number, np.int16)})
     if not parts:
         return TCP_INFO.empty_table(), notes

@@ -20,25 +20,11 @@ from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
 from testctl.records.schema import Array
 
-NEEDED = (
-    "arrival_ns",
-    "departure_ns",
-    "queue_bytes",
-    "wire_bytes",
-    "verdict",
-    "flow",
-    "kind",
-    "fate",
-    "ordinal",
-    "first_ordinal",
-    "seq",
-    "ack",
-    "payload",
-    "window",
-    "flags",
-    "ecn_in",
-    "ecn_out",
+_FIELDS = (
+    "arrival_ns departure_ns queue_bytes wire_bytes verdict flow kind fate ordinal first_ordinal seq ack payload "
+    "window flags ecn_in ecn_out"
 )
+NEEDED = tuple(_FIELDS.split(" "))
 """Fields that a record must have, in the order of native/packets.h; it may have others."""
 
 _ALIGNED = 8
@@ -50,7 +36,7 @@ class Telemetry:
     """The records of one switch in the order they were written, or in_order(), mapped into memory.
 
     records    as recorded, with at least the fields NEEDED; offset_ns: what makes a record's time one of CLOCK_REALTIME
-    lost       records that found the ring full
+    lost       records for which the ring had no space
     truncated  whether the file ends within a record
     """
 
@@ -74,10 +60,10 @@ def read_telemetry(path: Path, result: Mapping[str, Any]) -> Telemetry:
     return Telemetry(records, int(result.get("clock_offset_ns", 0)), int(result.get("lost", 0)), cut)
 
 
-def in_order(found: Telemetry) -> Telemetry:
+def in_order(telemetry: Telemetry) -> Telemetry:
     """The records in order of arrival: one of a packet that was kept is written when that is sent."""
-    order = np.argsort(found.records["arrival_ns"], kind="stable")
-    return replace(found, records=found.records[order])
+    order = np.argsort(telemetry.records["arrival_ns"], kind="stable")
+    return replace(telemetry, records=telemetry.records[order])
 
 
 def _record(path: Path, layout: Any) -> np.dtype[Any]:

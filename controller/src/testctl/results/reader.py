@@ -19,8 +19,7 @@ from testctl_agent.spec.untrusted import Shape, misfit
 from testctl.plan import Measured, Point
 from testctl.records import Records
 from testctl.records.files import json_text
-from testctl.records.parquet import read_parquet
-from testctl.records.texts import cleaned
+from testctl.records.parquet import cleaned, read_parquet
 from testctl.results import layout, shapes
 from testctl.results.verdict_file import FORMAT, VerdictFile
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from testctl.curves import series
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries, tcp_events
 from testctl.records import Records, load_raw
@@ -80,16 +79,5 @@ def test_a_real_kernel_says_the_same() -> None:
     assert state.tolist() == info["ca_state"][known].tolist()
     fast = flow_recoveries(records, "bulk")
     assert len(fast) == 7
-    assert sum(one.retransmissions for one in fast) == records.counters["sender"]["snmp"]["TcpExt.TCPFastRetrans"]
-
-
-def test_as_a_series(load: Load) -> None:
-    records = load(Sender("prr", 20, 60, [0]).run().talk)
-    every = series(records, "bulk", "tcp", 0)
-    assert every == tcp_events(records, "bulk")
-    some = series(records, "bulk", "tcp", 10**6)
-    assert 0 < some.num_rows < every.num_rows
-    assert some["time_ns"].to_pylist()[-1] == every["time_ns"].to_pylist()[-1]
-    talk = Sender("prr", 20, 60, [0]).run().talk
-    del talk.seen["sender"]
-    assert series(load(talk), "bulk", "tcp", 0).num_rows == 0
+    counted = records.snmp("sender")["TcpExt.TCPFastRetrans"]
+    assert sum(recovery.retransmissions for recovery in fast) == counted

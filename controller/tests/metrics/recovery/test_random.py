@@ -54,10 +54,10 @@ def packets(letters: str) -> int:
 
 def expected(sender: Sender) -> Sequence[tuple[object, ...]]:
     found = []
-    for one in sender.made:
-        stop = one.exit if one.exit >= 0 else len(sender.letters)
-        sent = " ".join(in_letters(text) for text in sender.letters[one.first_dup : stop])
-        found.append((one.entered_by, one.exited_by, one.flight * MSS, sent))
+    for recovery in sender.made:
+        stop = recovery.exit if recovery.exit >= 0 else len(sender.letters)
+        sent = " ".join(in_letters(text) for text in sender.letters[recovery.first_dup : stop])
+        found.append((recovery.entered_by, recovery.exited_by, recovery.flight * MSS, sent))
     return found
 
 
@@ -67,13 +67,13 @@ def test_what_the_sender_did_is_read_back(load: Load, sender: Sender) -> None:
     sender.run()
     records = load(sender.talk)
     found = flow_recoveries(records, "bulk")
-    assert all(one.limit in ("", "no SACK: what was delivered is not known") for one in found)
+    assert all(recovery.limit in ("", "no SACK: what was delivered is not known") for recovery in found)
     assert [(o.entered_by, o.exited_by, o.flight_bytes, o.sent) for o in found] == expected(sender)
-    for one, made in zip(found, sender.made, strict=True):
-        if one.fast and not one.limit:
-            assert (one.prr_delivered, one.prr_out) == (made.delivered * MSS, made.out * MSS)
-            assert one.exited_by != "ack" or one.pipe_exit == made.pipe_exit * MSS
-            assert sender.rule not in ("prr", "prr_crb") or one.prr_over <= 0
+    for recovery, made in zip(found, sender.made, strict=True):
+        if recovery.fast and not recovery.limit:
+            assert (recovery.prr_delivered, recovery.prr_out) == (made.delivered * MSS, made.out * MSS)
+            assert recovery.exited_by != "ack" or recovery.pipe_exit == made.pipe_exit * MSS
+            assert sender.rule not in ("prr", "prr_crb") or recovery.prr_over <= 0
 
 
 @QUICKLY
@@ -81,12 +81,12 @@ def test_what_the_sender_did_is_read_back(load: Load, sender: Sender) -> None:
 def test_what_is_counted_sums_to_what_was_sent(load: Load, sender: Sender) -> None:
     sender.run()
     records = load(sender.talk)
-    for one in flow_recoveries(records, "bulk"):
-        on_acks = [packets(letters) for letters in one.sent.split(" ")][-one.acks :] if one.acks else []
-        by_timer = 0 if one.fast else one.timeouts
-        assert one.segments_sent == one.new_segments + one.retransmissions == sum(on_acks) + by_timer
-        assert one.burst_max == max(on_acks, default=0)
-        assert one.sent.startswith(one.sent_first_round)
+    for recovery in flow_recoveries(records, "bulk"):
+        on_acks = [packets(letters) for letters in recovery.sent.split(" ")][-recovery.acks :] if recovery.acks else []
+        by_timer = 0 if recovery.fast else recovery.timeouts
+        assert recovery.segments_sent == recovery.new_segments + recovery.retransmissions == sum(on_acks) + by_timer
+        assert recovery.burst_max == max(on_acks, default=0)
+        assert recovery.sent.startswith(recovery.sent_first_round)
     for walked in (walk(trace, pipes=True) for trace in traces(view(records, "bulk"))):
         count = len(walked.trace)
         delivered = walked.delivered(0, count)

@@ -113,10 +113,8 @@ def test_loss_beyond_the_recovery_point_begins_another_recovery_on_the_ack_that_
     talk.gets(4100, 16)
     records = load(talk)
     found = flow_recoveries(records, "bulk")
-    assert [(one.entered_by, one.exited_by) for one in found] == [("dupacks", "ack")] + [("dupacks", "ack")] * (
-        count - 1
-    )
-    assert [one.point for one in found][:1] == [10 * MSS]
+    assert [(recovery.entered_by, recovery.exited_by) for recovery in found] == [("dupacks", "ack")] * count
+    assert [recovery.point for recovery in found][:1] == [10 * MSS]
     assert metrics(records)["recoveries"] == count
 
 
@@ -132,7 +130,7 @@ def test_lost_retransmission_after_a_timeout_begins_a_recovery(load: Load) -> No
     talk.send(254_006, 1)
     talk.gets(255_006, 6)
     records = load(talk)
-    assert [one.entered_by for one in flow_recoveries(records, "bulk")] == ["timeout", "dupacks"]
+    assert [recovery.entered_by for recovery in flow_recoveries(records, "bulk")] == ["timeout", "dupacks"]
     assert (metrics(records)["recoveries"], metrics(records)["retransmission_timeouts"]) == (1, 1)
 
 
@@ -258,15 +256,6 @@ def test_more_than_twice_what_was_delivered_is_said(load: Load) -> None:
     assert got["recovery_first_new_ms"] == pytest.approx(0.002)
 
 
-@pytest.mark.parametrize("isn", [0, 2**31 - 1, 2**32 - 3 * MSS, 2**32 - 1])
-def test_wire_numbers_that_wrap(load: Load, isn: int) -> None:
-    sender = Sender("prr", 20, 60, [0, 3, 21], isn=isn).run()
-    (found,) = flow_recoveries(load(sender.talk), "bulk")
-    same = Sender("prr", 20, 60, [0, 3, 21]).run()
-    assert found == flow_recoveries(load(same.talk), "bulk")[0]
-    assert found.una == 0
-
-
 def test_beyond_4_gigabytes(load: Load) -> None:
     records = load(Sender("prr", 20, 60, [0, 3, 21]).run().talk)
     wanted = flow_recoveries(records, "bulk")[0]
@@ -311,24 +300,16 @@ def cut(talk: Conversation, first_us: float, last_us: float = 1e12) -> Conversat
 def test_capture_that_starts_in_a_recovery_says_so(load: Load) -> None:
     sender = Sender("prr", 20, 90, [0, 5, 40]).run()
     whole = flow_recoveries(load(sender.talk), "bulk")
-    assert [one.limit for one in whole] == ["", ""]
+    assert [recovery.limit for recovery in whole] == ["", ""]
     records = load(cut(sender.talk, whole[0].entry_ns / 1000 - 150))
     found = flow_recoveries(records, "bulk")
     # The first recovery's retransmissions may look like new data: then it is not seen at all.
     assert found[-1].sent == whole[1].sent
     assert (found[-1].limit, found[-1].flight_bytes) == ("", whole[1].flight_bytes)
-    for one in found[:-1]:
-        assert one.limit.startswith("the capture ")
-        assert (one.sent, one.prr_out, one.flight_bytes, one.pipe_entry) == ("", -1, -1, -1)
+    for recovery in found[:-1]:
+        assert recovery.limit.startswith("the capture ")
+        assert (recovery.sent, recovery.prr_out, recovery.flight_bytes, recovery.pipe_entry) == ("", -1, -1, -1)
     assert metrics(records)["recoveries_not_measured"] == len(found) - 1
-
-
-def test_capture_that_starts_before_a_recovery(load: Load) -> None:
-    sender = Sender("prr", 20, 90, [0]).run()
-    whole = flow_recoveries(load(sender.talk), "bulk")
-    found = flow_recoveries(load(cut(sender.talk, 100_055)), "bulk")
-    assert whole[0].limit == ""
-    assert [one.limit for one in found] in ([], ["the capture starts mid-connection"])
 
 
 def test_capture_that_ends_in_a_recovery(load: Load) -> None:
@@ -381,14 +362,6 @@ def test_without_sack(load: Load) -> None:
     assert (only.entered_by, only.sent, only.exited_by) == ("dupacks", ". . R . . . . . .", "ack")
     assert only.limit == "no SACK: what was delivered is not known"
     assert (only.prr_delivered, only.pipe_exit, only.prr_over) == (-1, -1, -1)
-
-
-def test_without_a_capture_of_the_sender(load: Load) -> None:
-    talk = Sender("prr", 20, 60, [0]).run().talk
-    del talk.seen["sender"]
-    got = metrics(load(talk))
-    assert np.isnan(got["recoveries"])
-    assert np.isnan(got["recovery_sent_pattern"])
 
 
 def samples(*rows: tuple[int, int, int, int]) -> pa.Table:

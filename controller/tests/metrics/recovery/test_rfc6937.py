@@ -49,12 +49,3 @@ def test_silence_and_time_are_those_of_the_packets(load: Load) -> None:
     assert found.length_ns == RTT_US * 1000 + 1000, "until the ACK of R, which left 1 µs after the entry"
     # pipe stays at 11 segments from ACK 12 on: cwnd = ssthresh
     assert found.pipe_exit == 11 * MSS
-
-
-def test_prr_delivers_what_the_acks_say(load: Load) -> None:
-    (found,) = flow_recoveries(load(Sender("prr", 20, 60, [0]).run().talk), "bulk")
-    # ACKs 3 to 21 (the last two of the limited transmits) deliver one segment each; ACK 22 is the exit.
-    assert found.acks == 19
-    assert found.prr_delivered == 19 * MSS
-    assert found.prr_out == found.segments_sent * MSS == sum(c in "NR" for c in found.sent[4:]) * MSS
-    assert found.prr_over < 0

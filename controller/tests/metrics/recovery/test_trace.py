@@ -43,7 +43,7 @@ def anew(records: Records) -> list[Trace]:
 def in_small_parts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(trace, "_AT_ONCE", 8)
     patch.setattr(trace, "_BEFORE", 3)
-    patch.setattr(capture_gaps, "_ON_END", 3)
+    patch.setattr(capture_gaps, "_BLOCK", 3)
 
 
 def test_a_part_is_a_part_of_the_whole(tmp_path: Path) -> None:

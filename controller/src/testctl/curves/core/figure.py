@@ -77,26 +77,30 @@ def lines_of(records: Records, name: str, lane: Lane | None) -> list[Line]:
 @once
 def _lines(records: Records, name: str, lane: Lane | None) -> list[Line]:
     """The lines of a figure without accompanying ones, cached; of a large point only the last figure."""
-    lines = _made(records, name, lane)
+    curve = curves()[name]
+    if curve.lines is not None:
+        flow, conn = lane or (flows_drawn(records)[0], 0)
+        lines = curve.lines(view(records, flow), conn)
+    elif lane is not None:
+        lines = [_line("{}/{}".format(*lane), records, lane[0], curve.spec, lane[1])]
+    else:
+        there = [flow for flow in flows_drawn(records) if curve.spec.there(view(records, flow))]
+        lines = [_line(flow, records, flow, curve.spec) for flow in there]
     if records.in_parts:
         forget(records, (flows_drawn, lanes, figures, _lines, _last_ns))
     return lines
 
 
+def lines_of_connections(records: Records, flow: str) -> list[Line]:
+    """The throughput of each connection of a flow: the bytes on the wire of each packet at the receiver."""
+    rows = view(records, flow).at_sink
+    connections = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
+    return [Line(f"{flow} {conn}", packets["time_ns"], packets["wire_bytes"]) for conn, packets in connections.items()]
+
+
 def _beside(records: Records, name: str, lane: Lane | None, low_ns: int, high_ns: int) -> list[Line]:
     beside = curves()[name].beside
     return beside(view(records, lane[0]), lane[1], low_ns, high_ns) if beside is not None and lane is not None else []
-
-
-def _made(records: Records, name: str, lane: Lane | None) -> list[Line]:
-    curve = curves()[name]
-    if curve.lines is not None:
-        flow, conn = lane or (flows_drawn(records)[0], 0)
-        return curve.lines(view(records, flow), conn)
-    if lane is None:
-        there = [flow for flow in flows_drawn(records) if curve.spec.there(view(records, flow))]
-        return [_line(flow, records, flow, curve.spec) for flow in there]
-    return [_line("{}/{}".format(*lane), records, lane[0], curve.spec, lane[1])]
 
 
 def _line(name: str, records: Records, flow: str, spec: CurveSpec, conn: int | None = None) -> Line:

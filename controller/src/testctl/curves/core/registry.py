@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the curves: every module beside `core` is one, under its file's name.
+"""Finds the curves: every module except `core` is one, under its file's name.
 
 Installed distributions add others by entry points of the group `testctl.curves` (docs/extensions.md).
 """
@@ -45,7 +45,7 @@ class CurveError(Exception):
 
 
 def member(name: str, module: object) -> Curve:
-    """The curve of a module; raises CurveError that names what is missing."""
+    """The curve of a module; raises CurveError that names the missing part."""
     spec, compute = getattr(module, "SPEC", None), getattr(module, "compute", None)
     if not isinstance(spec, CurveSpec):
         raise CurveError(f"curves/{name}: want SPEC, a CurveSpec; got {type(spec).__name__}")

@@ -58,7 +58,7 @@ class Line:
 
     detail   {name: values} of each sample, shown where all are
     packets  (records, rows): what its samples are there; `columns` of them are detail too, read for what is shown
-    beside   accompanies other lines: shown with single packets, without effect on the y axis
+    beside   drawn with other lines: shown with single packets, without effect on the y axis
     """
 
     name: str

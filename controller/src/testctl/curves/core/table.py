@@ -35,9 +35,7 @@ def series(records: Records, flow: str, name: str, bin_ns: int) -> pa.Table:
         return _mean(table, spec, bin_ns)
     if bin_ns == 0 or not table.num_rows:
         return table
-    if spec.binned == "average":
-        return _average(table, spec, bin_ns)
-    return _most(table, spec, bin_ns) if spec.binned == "most" else _last(table, spec, bin_ns)
+    return _last(table, spec, bin_ns) if spec.binned == "last" else _grouped(table, spec, bin_ns)
 
 
 def _sum(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
@@ -64,20 +62,16 @@ def _mean(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
     return pa.table({"time_ns": time_ns, name: mean, f"{name}_max": most})
 
 
-def _average(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
-    """The mean of the values of each bin, and the first value of other columns; rows are in order of time."""
-    number, first = _starts(numbers_of(table, "time_ns"), bin_ns)
-    mean = np.add.reduceat(numbers_of(table, spec.value), first) / np.diff(np.append(first, len(number)))
-    kept = table.take(pa.array(first))
-    columns = {"time_ns": pa.array(number[first] * bin_ns), spec.value: pa.array(mean)}
-    return pa.table({name: columns.get(name, kept[name]) for name in table.schema.names})
-
-
-def _most(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
-    """The largest value of each bin and group; rows of a group are together, in order of time."""
+def _grouped(table: pa.Table, spec: CurveSpec, bin_ns: int) -> pa.Table:
+    """The largest value ("most") or the mean ("average") of each bin and group, and the first value of other columns;
+    rows of a group are together, in order of time."""
     number, first = _starts(numbers_of(table, "time_ns"), bin_ns, _group(table, spec))
-    most = np.maximum.reduceat(numbers_of(table, spec.value), first)
-    columns = {"time_ns": pa.array(number[first] * bin_ns), spec.value: pa.array(most)}
+    column = numbers_of(table, spec.value)
+    if spec.binned == "most":
+        value = np.maximum.reduceat(column, first)
+    else:
+        value = np.add.reduceat(column, first) / np.diff(np.append(first, len(number)))
+    columns = {"time_ns": pa.array(number[first] * bin_ns), spec.value: pa.array(value)}
     kept = table.take(pa.array(first))
     return pa.table({name: columns.get(name, kept[name]) for name in table.schema.names})
 

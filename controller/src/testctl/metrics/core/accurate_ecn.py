@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.memo import once
-from testctl.metrics.core.view import FlowView, Rows, rows_of
-from testctl.records.schema import ACK, CWR, ECE, SYN, Array
+from testctl.metrics.core.view import FlowView, rows_of
+from testctl.records.schema import ACK, CWR, ECE, SYN
 
 _OFFER = 0b111
 _ANSWERS = (0b010, 0b011, 0b100, 0b110)
@@ -26,12 +26,7 @@ def accurate_ecn(flow: FlowView) -> frozenset[int]:
             rows = rows_of(flow.records, flow.name, host, direction, out=out)
             syns = rows.where(rows["flags"] & SYN > 0) if len(rows) else rows
             answer = syns["flags"] & ACK > 0
-            ace = _ace(syns)
+            ace = syns["ae"] << 2 | (syns["flags"] & CWR > 0) << 1 | (syns["flags"] & ECE > 0)
             offered |= set(syns["conn"][~answer & (ace == _OFFER)].tolist())
             taken |= set(syns["conn"][answer & np.isin(ace, _ANSWERS)].tolist())
     return frozenset(offered & taken)
-
-
-def _ace(rows: Rows) -> Array:
-    flags = rows["flags"]
-    return np.asarray(rows["ae"] << 2 | (flags & CWR > 0) << 1 | (flags & ECE > 0))

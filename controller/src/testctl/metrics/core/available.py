@@ -18,6 +18,8 @@ from testctl.records import Records
 def of_flow(records: Records, flow: str) -> frozenset[str]:
     """The instruments (keys of INSTRUMENTS) that there are of a flow, whether or not they have seen anything of it."""
     seen = view(records, flow)
+    # A trace that lacks events is no count of anything.
+    events_lost = int(records.outcome.result_of(seen.sender, "tcp_events").get("lost", 0))
     there = {
         "sender": records.recorded(seen.sender, "capture"),
         "receiver": records.recorded(seen.receiver, "capture"),
@@ -25,7 +27,7 @@ def of_flow(records: Records, flow: str) -> frozenset[str]:
         "tcp_info": records.recorded(seen.sender, "tcp_info"),
         "counters": bool(records.snmp(seen.sender)) and bool(records.snmp(seen.receiver)),
         "requests": requests_of(records, flow) is not None,
-        "tcp_events": records.recorded(seen.sender, "tcp_events") and not _events_lost(seen),
+        "tcp_events": records.recorded(seen.sender, "tcp_events") and not events_lost,
     }
     return frozenset(name for name, so in there.items() if so)
 
@@ -47,18 +49,13 @@ def counts_alone(records: Records, host: str) -> bool:
 
 @once
 def _numbered(records: Records) -> frozenset[str]:
-    """The flows whose connections the switches tell apart."""
+    """The flows whose connections get a number in the switches."""
     return frozenset(flow.name for flow in numbered_flows(records.point.flows))
-
-
-def _events_lost(seen: FlowView) -> int:
-    """Events that the trace of the sender lacks: it is no count of anything then."""
-    return int(seen.records.outcome.result_of(seen.sender, "tcp_events").get("lost", 0))
 
 
 def _telemetry(seen: FlowView) -> bool:
     """Whether every switch of the way has it; of a topology that is not known: whether any has."""
-    switches = list(routes.switches(seen.records.point, seen.asked, back=seen.direction == 1))
+    switches = list(routes.switches(seen.records.point, seen.requested, back=seen.direction == 1))
     if not switches:
         return bool(seen.records.switches) and not seen.records.point.topology.links
     return all(seen.records.recorded(switch, "telemetry") for switch in switches)

@@ -2,8 +2,7 @@
 """Bytes per bin of time; the bins always sum to the bytes, exactly.
 
 Bins are summed as integers over the runs of packets that share one, so that the cost and the
-memory follow the packets and not the bins: 1 µs over 10 s costs the bins only where they are
-asked for as an array.
+memory follow the packets and not the bins: 1 µs over 10 s costs the bins only in a dense array.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def spreads(
 
     NaN with fewer than two bins, or with nothing in them.  A wider bin must be several of the narrower ones.
     """
-    found = dict.fromkeys(widths, (NAN, NAN))
+    by_width = dict.fromkeys(widths, (NAN, NAN))
     for width, bin_ns in sorted(widths.items(), key=lambda item: item[1]):
         count, number, total = whole_bins(time_ns, amount, start_ns, end_ns, bin_ns)
         number *= bin_ns
@@ -76,11 +75,11 @@ def spreads(
             # Σ(x - mean)² of the occupied bins and of the empty ones: no array of all bins is made.
             apart = total - mean
             square = float(np.square(apart, out=apart).sum()) + (count - len(total)) * mean**2
-            found[width] = (square / count) ** 0.5, mean
-    return found
+            by_width[width] = (square / count) ** 0.5, mean
+    return by_width
 
 
 @once
 def flow_spreads(flow: FlowView) -> dict[str, tuple[float, float]]:
-    """spreads() of all that arrives at the receiver in the steady time, by each of WIDTHS, found once."""
+    """spreads() of all that arrives at the receiver in the steady time, by each of WIDTHS, computed once."""
     return spreads(flow.into["time_ns"], flow.into["wire_bytes"], *flow.steady_ns, WIDTHS)

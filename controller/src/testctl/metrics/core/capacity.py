@@ -11,7 +11,7 @@ from testctl.metrics.core.view import FlowView
 
 def links_of(flow: FlowView) -> list[PathLink]:
     """Those that a flow's data leaves by, with a rate or without."""
-    return path_links(flow.records.point, flow.asked, back=flow.direction == 1)
+    return path_links(flow.records.point, flow.requested, back=flow.direction == 1)
 
 
 def capacities_bps(links: Iterable[PathLink], active_ns: tuple[int, int]) -> list[tuple[PathLink, float]]:
@@ -19,5 +19,5 @@ def capacities_bps(links: Iterable[PathLink], active_ns: tuple[int, int]) -> lis
     alone whose rate does not change.
     """
     start, end = active_ns
-    found = ((link, link.mean_bps(start, end)) for link in links if end > start or not link.changes)
-    return [(link, rate) for link, rate in found if rate]
+    rates = ((link, link.mean_bps(start, end)) for link in links if end > start or not link.changes)
+    return [(link, rate) for link, rate in rates if rate]

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from testctl.core import path
 from testctl.core.point import PointSpec, TimedFlow
-from testctl.metrics.core.clocks import Apart, apart
+from testctl.metrics.core.clocks import apart
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.percentiles import rank_of
 from testctl.metrics.core.spec import NAN, MetricInfo, Number
@@ -58,26 +57,22 @@ class Completions:
 
 @once
 def completions(records: Records, flow: str) -> Completions | None:
-    """Those of a flow; None when it makes no requests."""
-    asked = records.point.flow(flow)
+    """The completions of a flow; None when it makes no requests."""
+    timed = records.point.flow(flow)
     columns = requests_of(records, flow)
-    if asked is None or columns is None:
+    if timed is None or columns is None:
         return None
     clocks = apart(view(records, flow))
     due, end, up, down = (columns[name] for name in ("due_ns", "end_ns", "up", "down"))
-    took = end - due - np.where(down > 0, 0, _offset_ns(clocks))
+    took = end - due - np.where(down > 0, 0, clocks.offset_ns if clocks else 0)
     sure = (end >= 0) & (columns["begin_ns"] >= 0) & ((down > 0) | (took >= (clocks.error_ns if clocks else 0)))
     return Completions(
         size=np.maximum(up, down)[sure],
         end_ns=end[sure],
         took_ns=took[sure],
-        ideal_ns=_ideals(records.point, asked, up[sure], down[sure]),
+        ideal_ns=_ideals(records.point, timed, up[sure], down[sure]),
         unknown=int((~sure).sum()),
     )
-
-
-def _offset_ns(clocks: Apart | None) -> int:
-    return clocks.offset_ns if clocks else 0
 
 
 @once
@@ -89,8 +84,8 @@ def requests_of(records: Records, flow: str) -> dict[str, Ints] | None:
     codes, names = codes_of(table, "flow")
     if flow not in names:
         return None
-    mine = codes == names.index(flow)
-    return {name: numbers_of(table, name)[mine].astype(np.int64) for name in table.schema.names if name != "flow"}
+    own = codes == names.index(flow)
+    return {name: numbers_of(table, name)[own].astype(np.int64) for name in table.schema.names if name != "flow"}
 
 
 def _ideals(point: PointSpec, flow: TimedFlow, up: Ints, down: Ints) -> Array:
@@ -111,25 +106,20 @@ def infos(name: str, unit: str, what: str) -> tuple[MetricInfo, ...]:
     """Declares NAME_<class>_mean and NAME_<class>_<tail>, with the unit's suffix if it has one."""
     suffix = "_us" if unit else ""
     return tuple(
-        MetricInfo(f"{name}_{one}_{part}{suffix}", unit, f"{what} of requests, {WHICH[one]}: {part}", "lower")
-        for one in CLASSES
+        MetricInfo(f"{name}_{size}_{part}{suffix}", unit, f"{what} of requests, {WHICH[size]}: {part}", "lower")
+        for size in CLASSES
         for part in ("mean", *TAILS)
     )
 
 
-def summarise(name: str, unit: str, found: Completions | None, values: Array) -> dict[str, Number]:
+def summarise(name: str, unit: str, completed: Completions | None, values: Array) -> dict[str, Number]:
     """The values that `infos` declares; NaN without requests of the class."""
     result: dict[str, Number] = {}
-    for one in CLASSES:
-        mine: Sequence[float] | Array = values[found.of_class(one)] if found is not None else values[:0]
-        ordered = np.sort(np.asarray(mine))
-        result |= {f"{name}_{one}_{part}{'_us' if unit else ''}": _number(ordered, part) for part in ("mean", *TAILS)}
+    for size in CLASSES:
+        ordered = np.sort(values[completed.of_class(size)] if completed is not None else values[:0])
+        suffix = "_us" if unit else ""
+        result[f"{name}_{size}_mean{suffix}"] = float(ordered.mean()) if len(ordered) else NAN
+        for tail, share in TAILS.items():
+            value = float(ordered[rank_of(share, len(ordered))]) if len(ordered) else NAN
+            result[f"{name}_{size}_{tail}{suffix}"] = value
     return result
-
-
-def _number(ordered: Array, part: str) -> float:
-    if not len(ordered):
-        return NAN
-    if part == "mean":
-        return float(ordered.mean())
-    return float(ordered[rank_of(TAILS[part], len(ordered))])

@@ -19,10 +19,10 @@ def latencies(flow: FlowView) -> tuple[Ints, Ints]:
 
     What the two hosts' clocks are known to be apart is taken off.
     """
-    found, clocks = wire(flow), apart(flow)
+    packets, clocks = wire(flow), apart(flow)
     offset_ns = clocks.offset_ns if clocks is not None else 0
     sent_ns, arrived_ns = flow.sent["time_ns"], flow.arrived["time_ns"]
-    return walks().latencies(found.row, found.arrival, sent_ns, arrived_ns, offset_ns)
+    return walks().latencies(packets.row, packets.arrival, sent_ns, arrived_ns, offset_ns)
 
 
 def certain_latencies(flow: FlowView) -> tuple[Ints, Ints]:
@@ -41,8 +41,8 @@ def lost_packets(flow: FlowView) -> Bools:
     Packets that could still be under way when the receiver's capture ended are not counted: those
     that left within four times the longest latency before its last packet.
     """
-    found = wire(flow)
-    missing = found.arrival < 0
+    packets = wire(flow)
+    missing = packets.arrival < 0
     if "receiver" not in of_flow(flow.records, flow.name):
         return np.zeros(len(missing), np.bool_)
     left, latency = latencies(flow)
@@ -50,6 +50,6 @@ def lost_packets(flow: FlowView) -> Bools:
     sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
     delivered = int(left.max()) if len(left) else 0
     rows = np.flatnonzero(missing)
-    departed = flow.sent["time_ns"][found.row[rows]]
+    departed = flow.sent["time_ns"][packets.row[rows]]
     missing[rows] = (departed <= sure) | (departed < delivered)
     return missing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which arrival is the arrival of which departure, over losses, retransmissions and merging.
+"""Matches departures with their arrivals, over losses, retransmissions and merging.
 
 A departure matches the arrival that covers its last byte.  Bytes that left once and arrived once
 (nearly all) need one search.  For bytes that left k times and arrived k times the n-th departure
@@ -86,7 +86,7 @@ def _disjoint(start: Ints, end: Ints) -> bool:
 
 
 def _alone(start: Ints, end: Ints) -> Bools:
-    """Whose last byte is in no other interval."""
+    """Whether the last byte of each is in no other interval."""
     return np.ones(len(start), np.bool_) if _disjoint(start, end) else _covering(start, end, end - 1) == 1
 
 
@@ -98,7 +98,7 @@ def _covering(start: Ints, end: Ints, byte: Ints) -> Array:
 
 @dataclass(frozen=True)
 class _Stamps:
-    """TCP timestamps of packets, few of which are asked for; row: of each packet, None where they are the rows."""
+    """TCP timestamps of packets, few of which are read; row: of each packet, None where they are the rows."""
 
     rows: Rows
     row: Ints | None = None
@@ -116,12 +116,14 @@ def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Array:
 
     once: whose last byte is in no other of `sent`
     """
-    start, end, _, _ = sent
-    into_start, into_end, _, _ = arrived
+    start, end, time_ns, _ = sent
+    into_start, into_end, into_time, _ = arrived
     if not len(into_end):
         return np.full(len(end), -1, np.int32)
     ordered = _disjoint(into_start, into_end)
-    result = _first(sent, arrived, None if ordered else np.argsort(into_end, kind="stable"))
+    by_end = None if ordered else np.argsort(into_end, kind="stable")
+    ends = into_end if by_end is None else into_end[by_end]
+    result = walks().match((end, time_ns), (into_start, ends, into_time), by_end)
     once = _alone(start, end) if once is None else once
     if not once.all():
         result[~once] = -1
@@ -133,13 +135,6 @@ def match(sent: Columns, arrived: Columns, once: Bools | None = None) -> Array:
     if len(rest):
         _match_repeated(result, rest, sent, arrived)
     return result
-
-
-def _first(sent: Columns, arrived: Columns, by_end: Ints | None) -> Array:
-    """The first arrival that covers each departure's last byte and is not before it, -1 for none."""
-    (_, end, time_ns, _), (into_start, into_end, into_time, _) = sent, arrived
-    ends = into_end if by_end is None else into_end[by_end]
-    return walks().match((end, time_ns), (into_start, ends, into_time), by_end)
 
 
 def _match_repeated(result: Ints, rest: Ints, sent: Columns, arrived: Columns) -> None:

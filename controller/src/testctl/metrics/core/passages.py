@@ -56,7 +56,7 @@ class Passage:
 
     @property
     def queued(self) -> Rows:
-        """Packets that came to the port's queue (or found it full)."""
+        """Packets that came to the port's queue (or met a full one)."""
         return self.rows.where(self.rows["queue_bytes"] >= 0) if len(self.rows) else self.rows
 
 
@@ -66,21 +66,21 @@ def passages(flow: FlowView, *, back: bool = False) -> list[Passage]:
     Where connections leave a switch by several ports, each of these is one.
     """
     records, direction = flow.records, 1 - flow.direction if back else flow.direction
-    hops = routes.hops(records.point, flow.asked, back=direction == 1)
+    hops = routes.hops(records.point, flow.requested, back=direction == 1)
     if not hops:
         return [
             Passage(switch, switch, rows_of(records, flow.name, switch, direction, out=False), place)
             for place, switch in enumerate(records.switches)
         ]
-    found = []
+    seen = []
     for place, hop in enumerate(hops):
         for (switch, onward), conns in hop.items():
             if switch in records.switches:
                 rows = rows_of(records, flow.name, switch, direction, out=False)
                 if len(hop) > 1 and len(rows):
                     rows = rows.where(np.isin(rows["conn"], conns))
-                found.append(Passage(switch, f"{switch}:{onward}", rows, place))
-    return found
+                seen.append(Passage(switch, f"{switch}:{onward}", rows, place))
+    return seen
 
 
 def data_passages(flow: FlowView) -> list[Passage]:
@@ -89,16 +89,16 @@ def data_passages(flow: FlowView) -> list[Passage]:
 
 
 def column_of(passages: Sequence[Passage], name: str) -> Array:
-    """A column of the packets of all these, of which there are some; of one it is not copied."""
+    """A column of the packets of all passages, at least one; the column of a single one is not copied."""
     columns = [passage.rows[name] for passage in passages]
     return np.concatenate(columns) if len(columns) > 1 else columns[0]
 
 
 def covered(flow: FlowView) -> bool:
     """Whether there is telemetry of the flow's data at every switch of its way."""
-    switches = set(routes.switches(flow.records.point, flow.asked, back=flow.direction == 1))
-    found = data_passages(flow)
-    return bool(found) and switches <= {passage.switch for passage in found}
+    switches = set(routes.switches(flow.records.point, flow.requested, back=flow.direction == 1))
+    seen = data_passages(flow)
+    return bool(seen) and switches <= {passage.switch for passage in seen}
 
 
 def residence(passage: Passage) -> tuple[Ints, Ints]:

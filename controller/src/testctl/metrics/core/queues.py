@@ -23,11 +23,11 @@ def own_queue(flow: FlowView) -> tuple[Ints, Ints]:
     times, amounts = [], []
     for conn in np.unique(flow.info["conn"]):
         own = (flow.info["conn"] == conn) & (flow.info["bytes_sent"] >= 0)
-        mine = flow.sent.of_conn(conn)
-        if not len(mine) or int(mine["seq"][0]) != 0:
+        own_sent = flow.sent.of_conn(conn)
+        if not len(own_sent) or int(own_sent["seq"][0]) != 0:
             return none
-        left = np.cumsum(mine["length"], dtype=np.int64)
-        before = np.searchsorted(mine["time_ns"], flow.info["time_ns"][own], side="right")
+        left = np.cumsum(own_sent["length"], dtype=np.int64)
+        before = np.searchsorted(own_sent["time_ns"], flow.info["time_ns"][own], side="right")
         times.append(flow.info["time_ns"][own])
         gone = np.where(before > 0, left[np.maximum(before - 1, 0)], 0)
         amounts.append(np.maximum(flow.info["bytes_sent"][own] - gone, 0))

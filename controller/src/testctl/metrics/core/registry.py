@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the metrics: every module beside `core` is one, under its file's name; not those that begin with _.
+"""Finds the metrics: every module except `core` is one, under its file's name; not those that begin with _.
 
 Installed distributions add others by entry points of the group `testctl.metrics` (docs/extensions.md): the name is the
 metric's, the value a module with SPEC and compute.  Nothing else adds one: neither a plan nor a run's directory.
@@ -43,7 +43,7 @@ class MetricError(Exception):
 
 
 def member(name: str, module: object) -> Metric:
-    """The metric of a module; raises MetricError that names what is missing."""
+    """The metric of a module; raises MetricError that names the missing part."""
     spec, compute = getattr(module, "SPEC", None), getattr(module, "compute", None)
     if not isinstance(spec, MetricSpec):
         raise MetricError(f"metrics/{name}: want SPEC, a MetricSpec; got {type(spec).__name__}")
@@ -67,7 +67,7 @@ def metrics() -> dict[str, Metric]:
 
     Raises MetricError on an incomplete or a duplicate one, TestbedError when it is another distribution's.
     """
-    found: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     owner: dict[str, str] = {}
     for info in sorted(pkgutil.iter_modules(testctl.metrics.__path__), key=lambda m: m.name):
         if info.name == "core" or info.name.startswith("_"):
@@ -77,16 +77,16 @@ def metrics() -> dict[str, Metric]:
             if value.name in owner:
                 raise MetricError(f"metrics/{info.name}: {value.name} is already a value of {owner[value.name]}")
             owner[value.name] = info.name
-        found[info.name] = metric
+        by_name[info.name] = metric
     for name in OTHERS.names():
         metric = _other(name)
-        both = [one for one in (value.name for value in metric.spec.values) if one in owner]
-        both += [name] if name in found else []
-        if both:
-            raise TestbedError(f"metric {name!r} of the distribution {metric.distribution}: {both[0]} exists already")
+        taken = [value.name for value in metric.spec.values if value.name in owner]
+        taken += [name] if name in by_name else []
+        if taken:
+            raise TestbedError(f"metric {name!r} of the distribution {metric.distribution}: {taken[0]} exists already")
         owner |= {value.name: name for value in metric.spec.values}
-        found[name] = metric
-    return found
+        by_name[name] = metric
+    return by_name
 
 
 def _other(name: str) -> Metric:
@@ -118,10 +118,10 @@ def brought() -> dict[str, str]:
     from importlib.metadata import version
 
     return {
-        value.name: f"{one.distribution} {version(one.distribution)}"
-        for one in metrics().values()
-        if one.distribution
-        for value in one.spec.values
+        value.name: f"{metric.distribution} {version(metric.distribution)}"
+        for metric in metrics().values()
+        if metric.distribution
+        for value in metric.spec.values
     }
 
 

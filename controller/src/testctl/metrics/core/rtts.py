@@ -40,12 +40,12 @@ def round_trips(flow: FlowView) -> Samples:
     flow.acks_in.release()
     again = sent["retrans"]
     repairs = np.sort((sent["conn"][again].astype(np.int64) << _TIME_BITS) + sent["time_ns"][again])
-    found = walks().round_trips(
+    samples = walks().round_trips(
         row=departures.row, start=departures.start, end=departures.end, once=departures.once,
         packets=len(departures.row), sent_ns=sent["time_ns"], highest=highest, position=position,
         ack_ns=flow.acks_in["time_ns"], acks=len(highest), again=repairs, agains=len(repairs),
     )  # fmt: skip
-    return Samples(*found)
+    return Samples(*samples)
 
 
 def handshake(flow: FlowView, conn: int) -> list[int]:
@@ -55,11 +55,11 @@ def handshake(flow: FlowView, conn: int) -> list[int]:
     back = rows_of(flow.records, flow.name, flow.sender, 1 - flow.direction, out=False)
     if not len(opens) or not len(back):
         return []
-    mine = np.flatnonzero((opens["conn"] == conn) & (opens["flags"] & SYN > 0))
+    syns = np.flatnonzero((opens["conn"] == conn) & (opens["flags"] & SYN > 0))
     answers = np.flatnonzero((back["conn"] == conn) & (back["flags"] & ACK > 0))
-    if len(mine) != 1 or not len(answers):
+    if len(syns) != 1 or not len(answers):
         return []
-    left, came = int(opens["time_ns"][mine[0]]), int(back["time_ns"][answers[0]])
+    left, came = int(opens["time_ns"][syns[0]]), int(back["time_ns"][answers[0]])
     return [came, came - left] if came > left else []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a metric is: pure data about its values, and a pure function beside it."""
+"""What a metric is: pure data about its values, and a pure function."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MetricInfo:
     """One value that a metric yields: the name that a plan's `expect` uses.  `text`: it is no number.
 
     needs  the instruments that it is measured by, such as "sender and receiver or telemetry", or "plan"; ""
-           for those of its MetricSpec.  Without them the value is NaN, whatever `compute` says; with any of the
+           for the `needs` of its MetricSpec.  Without them the value is NaN, whatever `compute` says; with any of the
            alternatives it is the same number, or NaN.
     """
 
@@ -47,7 +47,7 @@ class MetricInfo:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", self.name):
             raise ValueError(f"metric {self.name!r}: want a name of small letters, digits and _")
-        unknown = {one for way in self.alternatives for one in way} - INSTRUMENTS.keys()
+        unknown = {instrument for way in self.alternatives for instrument in way} - INSTRUMENTS.keys()
         if unknown and self.needs:
             known = ", ".join((*INSTRUMENTS, PLAN))
             raise ValueError(
@@ -56,7 +56,7 @@ class MetricInfo:
 
     @property
     def alternatives(self) -> tuple[frozenset[str], ...]:
-        """Sets of instruments, each of which is enough."""
+        """Sets of instruments; each is enough."""
         if self.needs == PLAN:
             return (frozenset(),)
         return tuple(frozenset(way.split(" and ")) for way in self.needs.split(" or "))

@@ -23,12 +23,12 @@ MANY = 1 << 23
 
 CONN_BITS = 42  # a connection's number above its sequence numbers: one axis for a whole flow
 _FEW_TURNS = 16
-"""Most places at which rows that are picked begin or end for their columns to be copied stretch by stretch."""
+"""Greatest number of places at which a subset begins or ends for its columns to be copied range by range."""
 
 
-def _parts(column: Array, stretches: Sequence[tuple[int, int]]) -> Array:
-    """These stretches of a column, one after the other; of a single one no copy is made."""
-    parts = [column[begin:end] for begin, end in stretches]
+def _parts(column: Array, ranges: Sequence[tuple[int, int]]) -> Array:
+    """These ranges of a column, one after the other; a single range is not copied."""
+    parts = [column[begin:end] for begin, end in ranges]
     return parts[0] if len(parts) == 1 else np.concatenate([column[:0], *parts])
 
 
@@ -36,15 +36,15 @@ def _parts(column: Array, stretches: Sequence[tuple[int, int]]) -> Array:
 class Rows:
     """Rows of the packets table, in order of time; columns are taken once.
 
-    of: the rows that these are some of: a few stretches, [begin, end), or those of a mask.  Columns are taken of
-    theirs; by a mask only those that they have.
+    parent: the rows that this is a subset of, by a few ranges [begin, end) or by a mask.  Columns are sliced from the
+    parent's; through a mask only those already loaded.
     """
 
     records: Records
     index: Ints
     memo: dict[str, Array] = field(default_factory=dict, repr=False)
-    of: Rows | None = field(default=None, repr=False)
-    stretches: tuple[tuple[int, int], ...] = ()
+    parent: Rows | None = field(default=None, repr=False)
+    ranges: tuple[tuple[int, int], ...] = ()
     mask: Array | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -52,15 +52,13 @@ class Rows:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.memo:
-            self.memo[name] = self._taken(name)
+            if self.parent is not None and self.ranges:
+                self.memo[name] = _parts(self.parent[name], self.ranges)
+            elif self.parent is not None and self.mask is not None and name in self.parent.memo:
+                self.memo[name] = np.asarray(self.parent.memo[name][self.mask])
+            else:
+                self.memo[name] = self.records.values(name, self.index)
         return self.memo[name]
-
-    def _taken(self, name: str) -> Array:
-        if self.of is not None and self.stretches:
-            return _parts(self.of[name], self.stretches)
-        if self.of is not None and self.mask is not None and name in self.of.memo:
-            return np.asarray(self.of.memo[name][self.mask])
-        return self.records.values(name, self.index)
 
     def at(self, name: str, positions: Ints) -> Array:
         """A column at some of these rows, in any order: the others are not taken."""
@@ -70,19 +68,19 @@ class Rows:
         return np.asarray(self.records.values(name, self.index[some])[back])
 
     def where(self, mask: Array) -> Rows:
-        """Those that the mask says."""
+        """Those that the mask selects."""
         if mask.all():
             return self
         turns = np.flatnonzero(mask[1:] != mask[:-1]) + 1
         if self.records.in_parts:
             return Rows(self.records, self.index[mask])
         if len(turns) > _FEW_TURNS:
-            return Rows(self.records, self.index[mask], of=self, mask=mask)
-        stretches = tuple((begin, end) for begin, end in pairwise([0, *turns.tolist(), len(mask)]) if mask[begin])
-        return Rows(self.records, _parts(self.index, stretches), of=self, stretches=stretches)
+            return Rows(self.records, self.index[mask], parent=self, mask=mask)
+        ranges = tuple((begin, end) for begin, end in pairwise([0, *turns.tolist(), len(mask)]) if mask[begin])
+        return Rows(self.records, _parts(self.index, ranges), parent=self, ranges=ranges)
 
     def of_conn(self, conn: int) -> Rows:
-        """Those of one connection."""
+        """The rows of one connection."""
         return self.where(self["conn"] == conn) if len(self) else self
 
     @property
@@ -91,10 +89,10 @@ class Rows:
         conn = self["conn"]
         if len(conn) and (first := int(conn.min())) == int(conn.max()):
             return [first]
-        return [int(one) for one in np.unique(conn)]
+        return [int(conn) for conn in np.unique(conn)]
 
     def part(self, low_ns: int, high_ns: int) -> Rows:
-        """Those of a time, [low, high)."""
+        """The rows of a time, [low, high)."""
         low, high = np.searchsorted(self["time_ns"], [low_ns, high_ns])
         return Rows(self.records, self.index[low:high])
 
@@ -117,7 +115,7 @@ class Rows:
 
     @property
     def sent_on(self) -> Rows:
-        """Those that left the switch that has them."""
+        """The packets that left the switch that has them."""
         return self.where(self["left_ns"] >= 0) if len(self) else self
 
     @property
@@ -171,7 +169,7 @@ class FlowView:
     acks_out: Rows
 
     @property
-    def asked(self) -> TimedFlow:
+    def requested(self) -> TimedFlow:
         """The flow as the point has it."""
         return next(flow for flow in self.records.point.flows if flow.name == self.name)
 
@@ -218,10 +216,10 @@ class FlowView:
         """The active time less its first tenth, or less its first 100 ms if that is shorter.
 
         What arrives after the sender stopped is left out: the last connections empty their buffers, one after the
-        other, and nothing is asked of the throughput.
+        other, and no throughput is expected.
         """
         start, end = self.active_ns
-        stop = stop_ns(self.asked.options)
+        stop = stop_ns(self.requested.options)
         if start < stop < end:
             end = stop
         return start + min((end - start) // 10, 10**8), end
@@ -253,11 +251,11 @@ def forget_columns(records: Records) -> None:
 
 @once
 def view(records: Records, flow: str) -> FlowView:
-    """The view of a flow, made once.  Raises KeyError for a flow the point has not got."""
-    asked = records.point.flow(flow)
-    if asked is None:
+    """The view of a flow, made once.  Raises KeyError for a flow that the point does not have."""
+    requested = records.point.flow(flow)
+    if requested is None:
         raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
-    ends = asked.ends
+    ends = requested.ends
 
     def rows(where: str, direction: int, out: bool) -> Rows:
         return rows_of(records, flow, where, direction, out=out)
@@ -270,8 +268,8 @@ def view(records: Records, flow: str) -> FlowView:
         )
         for d in (0, 1)
     ]
-    asked_way = 1 if asked.options.get("reverse") is True else 0
-    direction = asked_way if carried[0] == carried[1] else int(carried[1] > carried[0])
+    planned_way = 1 if requested.options.get("reverse") is True else 0
+    direction = planned_way if carried[0] == carried[1] else int(carried[1] > carried[0])
     sender, receiver = ends if direction == 0 else ends[::-1]
     acks_in, acks_out = rows(sender, 1 - direction, False), rows(receiver, 1 - direction, True)
     return FlowView(
@@ -308,13 +306,13 @@ def _groups(records: Records) -> dict[tuple[str, str, int, bool], Ints]:
     """Row numbers by flow, where, direction and out, ascending."""
     flow, flows = records.codes("flow")
     where, wheres = records.codes("where")
-    found: dict[tuple[str, str, int, bool], Ints] = {}
+    groups: dict[tuple[str, str, int, bool], Ints] = {}
     if len(flow):
         kind = np.int32 if records.in_parts or len(flow) > MANY else np.int64
         direction, out = records.column("direction"), numbers_of(records.packets, "out")
         for number, rows in grouped(flow, where, direction, out, len(flows), len(wheres)):
             place = number >> 2
             name = (flows[place // len(wheres)], wheres[place % len(wheres)], number >> 1 & 1, bool(number & 1))
-            found[name] = rows.astype(kind, copy=False)
+            groups[name] = rows.astype(kind, copy=False)
     records.release()
-    return found
+    return groups

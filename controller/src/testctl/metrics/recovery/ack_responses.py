@@ -25,7 +25,7 @@ class Answers:
         return np.asarray(self.new + self.again)
 
     def part(self, first: int, last: int) -> Answers:
-        """Those of the ACKs first <= event < last."""
+        """The answers to the ACKs first <= event < last."""
         low, high = np.searchsorted(self.acks, [first, last])
         return Answers(self.acks[low:high], self.new[low:high], self.again[low:high])
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ MID = "the capture starts mid-connection"
 GAP = "the capture has a gap"
 NO_SACK = "no SACK: what was delivered is not known"
 ENDS = "the capture ends in it"
-_ON_END = 128
-"""ACKs that are looked at together: fewer than are mostly under way."""
+_BLOCK = 128
+"""ACKs that are checked together: below the usual number of ACKs in flight."""
 
 
 class Unsure(NamedTuple):
@@ -28,13 +27,29 @@ class Unsure(NamedTuple):
 
 
 def unsure(trace: Trace) -> list[Unsure]:
-    """The stretches in which more may have been under way than was captured.
+    """The events during which more may have been in flight than was captured.
 
-    Mid-connection: until all that had left by the first data seen is acknowledged.  Gap: new data
-    that does not follow on what left before, or an ACK or SACK of data that was not seen to leave;
-    both last until that data is acknowledged.
+    Mid-connection: until all that had left by the first captured data is acknowledged.  Gap: new data that does not
+    follow on what left before, or an ACK or SACK of data that was not captured; both last until that data is
+    acknowledged.
     """
-    return [*_mid(trace), *_gaps(trace)] if len(trace) else []
+    if not len(trace):
+        return []
+    gaps = [] if trace.from_start else [Unsure(0, _until(trace, trace.end_of(0)), MID)]
+    data, acks = trace.data, trace.acks
+    first_leaves_gap = trace.from_start and trace.nxt_after(0) < int(data.seq[0])
+    left = np.flatnonzero(np.concatenate([[first_leaves_gap], data.seq[1:] > data.nxt[:-1]]))
+    candidates = _candidates(trace)
+    sent, top = trace.data_before(candidates), acks.number[candidates]
+    sacked = np.searchsorted(candidates, trace.sacks)
+    top[sacked] = np.maximum(top[sacked], trace.sack_tops)
+    beyond = (top > trace.nxts_after(sent)) & (trace.from_start | (sent > 0))
+    events = np.concatenate([left + trace.acks_before(left), (candidates + sent)[beyond]])
+    departures, missing = np.concatenate([left, sent[beyond]]), np.concatenate([data.seq[left], top[beyond]])
+    for event, before, byte in sorted(zip(events.tolist(), departures.tolist(), missing.tolist(), strict=True)):
+        since = trace.event_of_data(before - 1) if before else 0
+        gaps.append(Unsure(since, max(_until(trace, byte), event), GAP))
+    return gaps
 
 
 def _until(trace: Trace, byte: int) -> int:
@@ -42,45 +57,19 @@ def _until(trace: Trace, byte: int) -> int:
     return min(trace.reached(byte), len(trace) - 1)
 
 
-def _mid(trace: Trace) -> Iterator[Unsure]:
-    if not trace.from_start:
-        yield Unsure(0, _until(trace, trace.end_of(0)), MID)
+def _candidates(trace: Trace) -> Ints:
+    """The ACKs that may cover more than was captured before them, and all with SACK blocks, ascending.
 
-
-def _gaps(trace: Trace) -> Iterator[Unsure]:
-    data, acks = trace.data, trace.acks
-    first_leaves_gap = trace.from_start and trace.nxt_after(0) < int(data.seq[0])
-    left = np.flatnonzero(np.concatenate([[first_leaves_gap], data.seq[1:] > data.nxt[:-1]]))
-    some = _beyond(trace)
-    sent, top = trace.data_before(some), acks.number[some]
-    sacked = np.searchsorted(some, trace.sacks)
-    top[sacked] = np.maximum(top[sacked], trace.sack_tops)
-    told = (top > trace.nxts_after(sent)) & (trace.from_start | (sent > 0))
-    found = [*_events(left + trace.acks_before(left), left, data.seq[left])]
-    found += _events((some + sent)[told], sent[told], top[told])
-    for event, before, byte in sorted(found):
-        since = trace.event_of_data(before - 1) if before else 0
-        yield Unsure(since, max(_until(trace, byte), event), GAP)
-
-
-def _beyond(trace: Trace) -> Ints:
-    """The ACKs that may tell of more than was seen to leave before them, ascending, and all with SACK blocks.
-
-    Looked for by many on end: none of them does if the last one's snd.una had left before the first one.
+    Checked in blocks: if the block's last snd.una was sent before its first ACK, no ACK of the block qualifies.
     """
     una = trace.acks.una
-    firsts = np.arange(0, len(una), _ON_END)
-    lasts = np.minimum(firsts + _ON_END, len(una)) - 1
-    some = np.flatnonzero(una[lasts] > trace.nxts_after(trace.data_before(firsts)))
-    parts = [np.arange(firsts[at], lasts[at] + 1) for at in some.tolist()]
+    firsts = np.arange(0, len(una), _BLOCK)
+    lasts = np.minimum(firsts + _BLOCK, len(una)) - 1
+    blocks = np.flatnonzero(una[lasts] > trace.nxts_after(trace.data_before(firsts)))
+    parts = [np.arange(firsts[at], lasts[at] + 1) for at in blocks.tolist()]
     return np.unique(np.concatenate([trace.sacks, *parts]))
 
 
-def _events(event: Ints, before: Ints, byte: Ints) -> Iterator[tuple[int, int, int]]:
-    """Each event, how many departures were before it, and what was not seen to leave."""
-    return zip(event.tolist(), before.tolist(), byte.tolist(), strict=True)
-
-
-def limit(stretches: list[Unsure], first: int, last: int) -> str:
+def limit(gaps: list[Unsure], first: int, last: int) -> str:
     """Why the events first..last can't be trusted; "" if they can."""
-    return "; ".join(dict.fromkeys(one.why for one in stretches if one.first <= last and one.last >= first))
+    return "; ".join(dict.fromkeys(gap.why for gap in gaps if gap.first <= last and gap.last >= first))

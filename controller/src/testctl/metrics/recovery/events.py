@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from testctl.metrics.core.rtts import round_trips
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery.capture_gaps import unsure
+from testctl.metrics.recovery.round_trips import RoundTrips
 from testctl.metrics.recovery.state_machine import Walk, walk
 from testctl.metrics.recovery.trace import Trace, traces
 from testctl.metrics.recovery.trace_part import Part
@@ -21,6 +21,7 @@ from testctl.records.schema import (
     Bools,
     Ints,
     names_column,
+    table_of,
 )
 
 _ACK, _SEND, _RETRANSMIT = (TCP_EVENT_NAMES.index(name) for name in ("ack", "send", "retransmit"))
@@ -44,17 +45,13 @@ def tcp_events(records: Records, flow: str) -> pa.Table:
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.argsort(columns.pop("row"), kind="stable")
     count = len(order)
-    named = {
+    named = {name: column[order] for name, column in columns.items()} | {
         "where": names_column(np.zeros(count, np.int16), [view(records, flow).sender]),
         "flow": names_column(np.zeros(count, np.int16), [flow]),
         "event": names_column(columns["event"][order], list(TCP_EVENT_NAMES)),
         "source": names_column(np.full(count, TCP_EVENT_SOURCES.index("capture")), list(TCP_EVENT_SOURCES)),
     }
-    arrays = [
-        named[field.name] if field.name in named else pa.array(columns[field.name][order]).cast(field.type)
-        for field in TCP_EVENTS
-    ]
-    return pa.table(arrays, schema=TCP_EVENTS)
+    return table_of(TCP_EVENTS, named)
 
 
 def _events(walked: Walk) -> dict[str, Array]:
@@ -95,25 +92,17 @@ def _packets(amount: Ints, with_fin: Bools, trace: Trace) -> Ints:
 def smoothed_rtt_us(trace: Trace, part: Part) -> Ints:
     """SRTT after each event of a part that begins with the first (RFC 6298, section 2), µs; -1 before the first sample.
 
-    A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: none of
-    what was retransmitted.
+    A sample is the round trip of the oldest packet that an ACK acknowledged, by Karn's rule: not of
+    retransmitted ones.
     """
-    samples = round_trips(trace.flow)
-    own = samples.conn == trace.conn
-    time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
+    round_trips = RoundTrips(trace.flow, trace.conn)
+    time_ns, srtts = round_trips.by_ack[0], np.array(round_trips.srtts_ns())
     smoothed = np.full(len(part), -1, np.int64)
     if not len(time_ns):
         return smoothed
-    order = np.lexsort((-rtt_ns, time_ns))
-    time_ns, rtt_ns = time_ns[order], rtt_ns[order]
-    first = np.flatnonzero(np.diff(time_ns, prepend=time_ns[0] - 1))
-    srtt, values = 0.0, list[float]()
-    for rtt in rtt_ns[first].tolist():
-        srtt = srtt + (rtt - srtt) / 8 if values else float(rtt)
-        values.append(srtt)
     acks = np.flatnonzero(part.is_ack)
-    at = np.searchsorted(time_ns[first], part.time_ns[acks], side="right") - 1
+    at = np.searchsorted(time_ns, part.time_ns[acks], side="right") - 1
     there = at >= 0
-    smoothed[acks[there]] = np.round(np.array(values)[at[there]] / 1e3).astype(np.int64)
+    smoothed[acks[there]] = np.round(srtts[at[there]] / 1e3).astype(np.int64)
     held = np.maximum.accumulate(np.where(smoothed >= 0, np.arange(len(part)), -1))
     return np.where(held >= 0, smoothed[np.maximum(held, 0)], -1)

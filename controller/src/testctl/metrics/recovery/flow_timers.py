@@ -14,16 +14,14 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
-from testctl.metrics.recovery.timers import PROBE, RTO, Timers, probing
+from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.records.schema import ACK, SYN, Ints
+from testctl.records.schema import ACK, SYN
 
 UNSURE = "unsure"
-"""New data at about the time of a probe, of which it is not known whether a timer or the application let it go."""
+"""New data at about the time of a probe: whether a timer or the application let it go is not known."""
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
-_FLOOR_NS = 1_000_000
-_ALMOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -37,44 +35,37 @@ class Departure:
 
 @once
 def flow_timers(flow: FlowView) -> list[Departure]:
-    """In order of the capture, found once; [] without a capture of the sender.
+    """In order of the capture, computed once; [] without a capture of the sender.
 
-    UNSURE are those of which the kernel's count of all that the host sent does not tell either what they are.
+    UNSURE are those that the kernel's count of all that the host sent does not identify either.
     """
-    found, records = _inferred(flow), flow.records
-    if not any(one.by == UNSURE for one in found) or not counts_alone(records, flow.sender):
-        return found
+    departures, records = _inferred(flow), flow.records
+    if not any(departure.by == UNSURE for departure in departures) or not counts_alone(records, flow.sender):
+        return departures
     flows = [other for other in (view(records, name) for name in records.flows) if other.sender == flow.sender]
-    kinds = Counter(one.by for other in flows for one in _inferred(other))
+    kinds = Counter(departure.by for other in flows for departure in _inferred(other))
     counted = records.snmp(flow.sender).get("TcpExt.TCPLossProbes", -1)
     if counted == kinds[PROBE]:
-        return [one for one in found if one.by != UNSURE]
+        return [departure for departure in departures if departure.by != UNSURE]
     if counted == kinds[PROBE] + kinds[UNSURE]:
-        return [replace(one, by=PROBE) if one.by == UNSURE else one for one in found]
-    return found
+        return [replace(departure, by=PROBE) if departure.by == UNSURE else departure for departure in departures]
+    return departures
 
 
 @once
 def _inferred(flow: FlowView) -> list[Departure]:
-    found = _syns(flow)
-    for walked in flow_walks(flow.records, flow.name):
-        found += [Departure(one.row, one.by, one.ran_ns) for one in walked.timed]
-    for trace in traces(flow):
-        found += _new_data(trace)
-    return sorted(found, key=lambda one: one.row)
-
-
-def _syns(flow: FlowView) -> list[Departure]:
-    """A SYN that left again: only the timer sends it (a SYN-ACK has no connection yet, and no timer of one)."""
-    if not len(flow.out):
-        return []
-    syns = flow.out.where(flow.out["flags"] & (SYN | ACK) == SYN)
-    found = []
-    for conn in np.unique(syns["conn"]) if len(syns) else []:
-        own = syns.where(syns["conn"] == conn)
+    departures = []
+    syns = flow.out.where(flow.out["flags"] & (SYN | ACK) == SYN) if len(flow.out) else flow.out
+    # Only the timer sends a SYN again (a SYN-ACK has no connection yet, and no timer of one).
+    for conn in np.unique(syns["conn"]):
+        own = syns.of_conn(conn)
         waits = np.diff(own["time_ns"])
-        found += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
-    return found
+        departures += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
+    for walked in flow_walks(flow.records, flow.name):
+        departures += [Departure(timed.row, timed.by, timed.ran_ns) for timed in walked.timed]
+    for trace in traces(flow):
+        departures += _new_data(trace)
+    return sorted(departures, key=lambda timed: timed.row)
 
 
 def _new_data(trace: Trace) -> list[Departure]:
@@ -83,10 +74,10 @@ def _new_data(trace: Trace) -> list[Departure]:
     if not timers.probing:
         return []
     data = trace.data
-    late = np.diff(data.time_ns) > _FLOOR_NS
+    late = np.diff(data.time_ns) > FLOOR_NS
     late = np.concatenate([[True], late])  # before the first there may be ACKs
     some = np.flatnonzero(late & ~data.retrans & (data.segs == 1) & (data.length > 0))
-    found = []
+    departures = []
     for sent, acks in zip(some.tolist(), trace.acks_before(some).tolist(), strict=True):
         if not sent + acks or trace.nxt_after(sent) <= trace.una_after(acks):
             continue
@@ -98,22 +89,22 @@ def _new_data(trace: Trace) -> list[Departure]:
         let_go = True if sure else _by_samples(trace, before, now)
         if let_go is not False:
             in_time = now - before >= wait
-            found.append(Departure(int(data.row[sent]), PROBE if let_go and in_time else UNSURE, now - before))
-    return found
+            departures.append(Departure(int(data.row[sent]), PROBE if let_go and in_time else UNSURE, now - before))
+    return departures
 
 
 def greedy(flow: FlowView) -> bool:
     """Whether the plan's application always has data waiting, so that no new data waits for it."""
-    asked = flow.records.point.flow(flow.name)
-    options = asked.options if asked is not None else {}
+    timed_flow = flow.records.point.flow(flow.name)
+    options = timed_flow.options if timed_flow is not None else {}
     return options.get("pattern") == "greedy" and options.get("rate", "none") == "none"
 
 
 def _beyond_window(trace: Trace, end: int) -> bool:
     """Whether the kernel's trace shows that it sent up to `end` beyond its window, as only a probe does."""
     events = traced_columns(trace.flow.records, trace.flow.name)
-    mine = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == end))
-    return bool(len(mine) and events["pipe"][mine[0]] > events["cwnd"][mine[0]])
+    own = np.flatnonzero((events["conn"] == trace.conn) & (events["snd_nxt"] == end))
+    return bool(len(own) and events["pipe"][own[0]] > events["cwnd"][own[0]])
 
 
 def traced_timers(flow: FlowView) -> tuple[int, int, int]:
@@ -133,7 +124,7 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         quiet = np.diff(time_ns, prepend=time_ns[0])
         before = np.concatenate([[0], srtt_ns[:-1]])
         new = (names[own] == "send") & open_state[own] & (events["prior_pipe"][own] > 0)
-        waited = new & (quiet > _FLOOR_NS) & (quiet >= 2 * _ALMOST * before)
+        waited = new & (quiet > FLOOR_NS) & (quiet >= 2 * ALMOST * before)
         late += int(waited.sum())
         full += int((waited & (events["pipe"][own] > events["cwnd"][own])).sum())
     sure = late if greedy(flow) else full
@@ -142,8 +133,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
 
 def _by_samples(trace: Trace, low: int, high: int) -> bool | None:
     """Whether the application had data waiting, by a sample between two times; None without one."""
-    info = trace.flow.info
-    if not info:
+    if not (info := trace.info):
         return None
-    own: Ints = np.flatnonzero((info["conn"] == trace.conn) & (info["time_ns"] > low) & (info["time_ns"] < high))
-    return bool(info["notsent_bytes"][own[-1]] > 0) if len(own) and info["notsent_bytes"][own[-1]] >= 0 else None
+    last = int(np.searchsorted(info["time_ns"], high)) - 1
+    known = last >= 0 and info["time_ns"][last] > low and info["notsent_bytes"][last] >= 0
+    return bool(info["notsent_bytes"][last] > 0) if known else None

@@ -21,8 +21,8 @@ def traced_events(records: Records, flow: str) -> pa.Table:
     sender = view(records, flow).sender
     if flow not in flow_names or sender not in where_names:
         return TCP_EVENTS.empty_table()
-    mine = (flows == flow_names.index(flow)) & (wheres == where_names.index(sender))
-    return table.take(pa.array(np.flatnonzero(mine)))
+    own = (flows == flow_names.index(flow)) & (wheres == where_names.index(sender))
+    return table.take(pa.array(np.flatnonzero(own)))
 
 
 def traced_names(records: Records, flow: str) -> Array:

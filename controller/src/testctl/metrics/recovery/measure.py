@@ -10,6 +10,7 @@ import numpy as np
 
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
+from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import FlowView
 from testctl.metrics.recovery.ack_responses import Answers, answers, longest_run
 from testctl.metrics.recovery.capture_gaps import ENDS, NO_SACK, Unsure, limit
@@ -86,15 +87,15 @@ class Recovery:
         return self.cwnd_exit - self.ssthresh if self.window_source != NOWHERE else None
 
 
-def measure(walk: Walk, episode: Episode, stretches: list[Unsure]) -> Recovery:
-    """The row of an episode; stretches: where the capture can't be trusted."""
+def measure(walk: Walk, episode: Episode, gaps: list[Unsure]) -> Recovery:
+    """The row of an episode; gaps: where the capture can't be trusted."""
     trace = walk.trace
     ended = episode.exit >= 0
     stop = episode.exit if ended else len(trace)
-    why = limit(stretches, episode.first_dup, min(stop, len(trace) - 1))
+    why = limit(gaps, episode.first_dup, min(stop, len(trace) - 1))
     seen = trace.part(min(episode.first_dup, episode.entry), min(stop + 1, len(trace)))
     row, time_ns = (partial(_at, column, seen.first) for column in (seen.row, seen.time_ns))
-    found = Recovery(
+    recovery = Recovery(
         flow=trace.flow.name,
         conn=trace.conn,
         entered_by=episode.entered_by,
@@ -109,58 +110,58 @@ def measure(walk: Walk, episode: Episode, stretches: list[Unsure]) -> Recovery:
         exit_ns=time_ns(episode.exit) if ended else -1,
     )
     if why:
-        return found
+        return recovery
     limits = [] if ended else [ENDS]
     sent = answers(seen.part(episode.first_dup, stop), walk.by_timer)
     inside = seen.part(episode.entry, stop)
-    found.una, found.point, found.mss = episode.una, episode.point, trace.mss
-    found.flight_bytes = episode.flight
-    found.dup_acks, found.timeouts = episode.dup_acks, episode.timeouts + (episode.exited_by == "timeout")
-    found.sent = sent.letters
-    found.sent_first_round = sent.part(episode.first_dup, _second_round(seen.part(episode.first_dup, stop))).letters
-    end_ns = found.exit_ns if ended else trace.last_ns
+    recovery.una, recovery.point, recovery.mss = episode.una, episode.point, trace.mss
+    recovery.flight_bytes = episode.flight
+    recovery.dup_acks, recovery.timeouts = episode.dup_acks, episode.timeouts + (episode.exited_by == "timeout")
+    recovery.sent = sent.letters
+    recovery.sent_first_round = sent.part(episode.first_dup, _second_round(seen.part(episode.first_dup, stop))).letters
+    end_ns = recovery.exit_ns if ended else trace.last_ns
     answered = sent.part(episode.entry, stop)
-    _sending(found, inside, answered, end_ns)
+    _sending(recovery, inside, answered, end_ns)
     if trace.sack:
-        _conservation(found, walk, inside, answered)
-        found.pipe_entry, found.pipe_exit = episode.pipe_entry, episode.pipe_exit
+        _conservation(recovery, walk, inside, answered)
+        recovery.pipe_entry, recovery.pipe_exit = episode.pipe_entry, episode.pipe_exit
     else:
         limits.append(NO_SACK)
-    _again(found, trace, episode, seen, inside)
-    found.cwnd_min = smallest_window(walk, found.entry_ns, end_ns)
-    window = window_at_exit(walk, episode, inside, found.exit_ns) if trace.sack else None
+    _again(recovery, trace, episode, seen, inside)
+    recovery.cwnd_min = smallest_window(walk, recovery.entry_ns, end_ns)
+    window = window_at_exit(walk, episode, inside, recovery.exit_ns) if trace.sack else None
     if window is not None:
-        found.cwnd_exit, found.ssthresh, found.window_source = window
-    found.limit = "; ".join(limits)
-    return found
+        recovery.cwnd_exit, recovery.ssthresh, recovery.window_source = window
+    recovery.limit = "; ".join(limits)
+    return recovery
 
 
 def _at(column: Array, first: int, event: int) -> int:
     return int(column[event - first])
 
 
-def _sending(found: Recovery, inside: Part, answered: Answers, end_ns: int) -> None:
+def _sending(recovery: Recovery, inside: Part, answered: Answers, end_ns: int) -> None:
     """What was sent, in which bursts, with which silences."""
-    found.acks = len(answered.acks)
-    found.segments_sent = int(inside.segs.sum())
-    found.retransmissions = int(inside.segs[inside.again].sum())
-    found.new_segments = found.segments_sent - found.retransmissions
+    recovery.acks = len(answered.acks)
+    recovery.segments_sent = int(inside.segs.sum())
+    recovery.retransmissions = int(inside.segs[inside.again].sum())
+    recovery.new_segments = recovery.segments_sent - recovery.retransmissions
     new = inside.time_ns[(inside.segs > 0) & ~inside.again]
-    found.first_new_ns = int(new[0]) - found.entry_ns if len(new) else -1
-    found.burst_max = int(answered.total.max(initial=0))
-    found.silent_acks = longest_run(answered.total == 0)
+    recovery.first_new_ns = int(new[0]) - recovery.entry_ns if len(new) else -1
+    recovery.burst_max = int(answered.total.max(initial=0))
+    recovery.silent_acks = longest_run(answered.total == 0)
     moments = inside.time_ns[inside.segs > 0]
-    found.silence_ns = int(np.diff(np.concatenate([[found.entry_ns], moments, [end_ns]])).max())
+    recovery.silence_ns = int(np.diff(np.concatenate([[recovery.entry_ns], moments, [end_ns]])).max())
 
 
 def _second_round(since: Part) -> int:
     """The first ACK of something sent after the first duplicate ACK (the first event), or of a retransmission."""
     later = (since.top > since.nxt[0]) | (since.una > since.una[0])
-    found = np.flatnonzero(since.is_ack & later)
-    return since.first + (int(found[0]) if len(found) else len(since))
+    recovery = np.flatnonzero(since.is_ack & later)
+    return since.first + (int(recovery[0]) if len(recovery) else len(since))
 
 
-def _conservation(found: Recovery, walk: Walk, inside: Part, answered: Answers) -> None:
+def _conservation(recovery: Recovery, walk: Walk, inside: Part, answered: Answers) -> None:
     """prr_delivered and prr_out (RFC 6937, section 3)."""
     first, stop = inside.first, inside.first + len(inside)
     before = int(walk.delivered(first - 1, first)[0]) if first else walk.trace.start
@@ -168,30 +169,24 @@ def _conservation(found: Recovery, walk: Walk, inside: Part, answered: Answers) 
         last = np.append(answered.acks[1:], stop) - 1
         out = np.cumsum(inside.payload)[last - first]
         got = walk.delivered(first, stop)[answered.acks - first] - before
-        found.prr_delivered, found.prr_out = int(got[-1]), int(out[-1])
-        found.prr_over = int((out - 2 * got).max())
+        recovery.prr_delivered, recovery.prr_out = int(got[-1]), int(out[-1])
+        recovery.prr_over = int((out - 2 * got).max())
 
 
-def _again(found: Recovery, trace: Trace, episode: Episode, seen: Part, inside: Part) -> None:
+def _again(recovery: Recovery, trace: Trace, episode: Episode, seen: Part, inside: Part) -> None:
     """Retransmissions that were lost, and those sent once more."""
     events = np.flatnonzero(inside.again) + inside.first
     ended_by = [episode.exit] if episode.exited_by == "timeout" else []
     covered = Scoreboard()
     seq, end = (partial(_at, column, seen.first) for column in (seen.seq, seen.end))
-    found.resent = sum(covered.add(seq(event), end(event)) == 0 for event in (*events.tolist(), *ended_by))
+    recovery.resent = sum(covered.add(seq(event), end(event)) == 0 for event in (*events.tolist(), *ended_by))
     if len(trace.flow.arrived):
-        found.lost_retransmissions = _count_in(lost_rows(trace.flow), inside.row[inside.again])
+        lost, again = _lost_rows(trace.flow), inside.row[inside.again]
+        among_lost = np.searchsorted(lost, again, side="right") > np.searchsorted(lost, again)
+        recovery.lost_retransmissions = int(among_lost.sum())
 
 
-def _count_in(ascending: Ints, wanted: Ints) -> int:
-    at = np.searchsorted(ascending, wanted)
-    return int((ascending[np.minimum(at, len(ascending) - 1)] == wanted).sum()) if len(ascending) else 0
-
-
-def lost_rows(flow: FlowView) -> Ints:
-    """The rows of departures that never arrived, ascending, made once."""
-    key = ("lost rows", flow.name)
-    if key not in flow.records.memo:
-        flow.records.memo[key] = np.unique(flow.sent.index[wire(flow).row[lost_packets(flow)]])
-    found: Ints = flow.records.memo[key]
-    return found
+@once
+def _lost_rows(flow: FlowView) -> Ints:
+    """The rows of departures that never arrived, ascending."""
+    return np.unique(flow.sent.index[wire(flow).row[lost_packets(flow)]])

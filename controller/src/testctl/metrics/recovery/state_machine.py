@@ -64,7 +64,7 @@ class Timed(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """Events on end in which something was missing, from event `first` on; the others as in Walk."""
+    """Consecutive events in which something was missing, from event `first` on; the others as in Walk."""
 
     first: int
     sacked: Ints
@@ -111,7 +111,7 @@ class Walk:
         return np.asarray(self.trace.part(low, high).una + self.sacked(low, high))
 
     def _laid(self, whole: Ints, low: int, name: str) -> Ints:
-        """The values of stretches put where they belong in those of the events from `low` on."""
+        """The values of the events from `low` on, with the stretches' put in their place."""
         high = low + len(whole)
         at = max(bisect_right(self.stretches, low, key=attrgetter("first")) - 1, 0)
         for stretch in self.stretches[at:]:
@@ -136,14 +136,14 @@ def _eventful(trace: Trace) -> tuple[Ints, Ints]:
     data, acks = trace.data, trace.acks
     again = np.flatnonzero(data.retrans)
     if trace.sack:
-        told = trace.sacks[trace.sack_tops > acks.una[trace.sacks]]
+        informing = trace.sacks[trace.sack_tops > acks.una[trace.sacks]]
     else:
         before = np.concatenate([[trace.start], acks.una])[:-1]
-        told = np.flatnonzero((acks.number == before) & (acks.length == 0))
-    sent = trace.data_before(told)
-    waiting = trace.nxts_after(sent) > acks.una[told]
-    waiting &= (told + sent > 0) | trace.sack  # the first event of all repeats nothing
-    acks_before = np.concatenate([trace.acks_before(again), told[waiting]])
+        informing = np.flatnonzero((acks.number == before) & (acks.length == 0))
+    sent = trace.data_before(informing)
+    waiting = trace.nxts_after(sent) > acks.una[informing]
+    waiting &= (informing + sent > 0) | trace.sack  # the first event of all repeats nothing
+    acks_before = np.concatenate([trace.acks_before(again), informing[waiting]])
     events = acks_before + np.concatenate([again, sent[waiting]])
     order = np.argsort(events)
     return events[order], acks_before[order]
@@ -183,14 +183,14 @@ class _Walker:
             self._begin(at, int(acks_before[following]))
             quiet, length = False, _FIRST_CHUNK
             while at < len(trace) and not quiet:
-                found, quiet = self._chunk(trace.part(at, min(at + length, len(trace))))
+                followed, quiet = self._chunk(trace.part(at, min(at + length, len(trace))))
                 length = min(2 * length, _CHUNK)
-                stretches.append(Stretch(at, *np.array(found, np.int64).T))
-                at += len(found)
+                stretches.append(Stretch(at, *np.array(followed, np.int64).T))
+                at += len(followed)
         return Walk(trace, stretches, self.episodes, self.timed, self.pipes)
 
     def _begin(self, at: int, acks: int) -> None:
-        """Take up snd.una and snd.nxt where a stretch begins, after so many ACKs."""
+        """Set snd.una and snd.nxt for the stretch that begins after this number of ACKs."""
         self.sent = at - acks
         self.una, self.nxt = self.trace.una_after(acks), self.trace.nxt_after(self.sent)
         self.dups, self.first_dup, self.head_ns = 0, -1, -1
@@ -199,7 +199,7 @@ class _Walker:
 
     def _chunk(self, part: Part) -> tuple[list[tuple[int, int, int]], bool]:
         """(sacked, pipe, state) after each event, up to the end or to where nothing is missing any more."""
-        found = []
+        followed = []
         columns = (part.is_ack, part.seq, part.end, part.again, part.number, part.plain, part.top, part.at)
         for event, (is_ack, seq, end, again, number, plain, top, at) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True), part.first
@@ -207,11 +207,14 @@ class _Walker:
             if is_ack:
                 self._ack(event, number, plain, top, at)
             else:
-                self._data(event, seq, end, again)
-            found.append((self.board.total, self._pipe() if self.pipes else 0, self.state))
+                if again:
+                    self._again(event, seq, end)
+                self.nxt = max(self.nxt, end)
+                self.sent += 1
+            followed.append((self.board.total, self._pipe() if self.pipes else 0, self.state))
             if self.state == OPEN and not self.dups:
-                return found, True
-        return found, False
+                return followed, True
+        return followed, False
 
     def _ack(self, event: int, number: int, plain: bool, top: int, at: int) -> None:
         advanced = number > self.una
@@ -225,8 +228,9 @@ class _Walker:
             self.una = number
             self.board.advance(number)
             self.dups, self.first_dup, self.head_ns = 0, -1, -1
-        new = self._blocks(at) if top > self.una else 0
-        if new or duplicate:
+        blocks = self.trace.edges(at) if top > self.una else []
+        newly_sacked = sum(self.board.add(max(low, self.una), high) for low, high in blocks if high > self.una)
+        if newly_sacked or duplicate:
             self.first_dup = event if self.first_dup < 0 else self.first_dup
             self.dups += 1
         self.last_ack = event
@@ -237,21 +241,10 @@ class _Walker:
         if self.state in (OPEN, DISORDER):
             self.state = DISORDER if self.board.total or self.dups else OPEN
 
-    def _blocks(self, at: int) -> int:
-        """Take in an ACK's SACK blocks; returns the bytes newly SACKed."""
-        edges = self.trace.edges(at)
-        return sum(self.board.add(max(low, self.una), high) for low, high in edges if high > self.una)
-
     def _leave(self, event: int, by: str) -> None:
         episode = self.episodes[-1]
         episode.exit, episode.exited_by, episode.pipe_exit = event, by, self._pipe()
         self.state, self.high_rxt, self.lost_below = OPEN, 0, 0
-
-    def _data(self, event: int, seq: int, end: int, again: bool) -> None:
-        if again:
-            self._again(event, seq, end)
-        self.nxt = max(self.nxt, end)
-        self.sent += 1
 
     def _again(self, event: int, seq: int, end: int) -> None:
         doubt = bool(self.board.total or self.dups or self.state in (RECOVERY, LOSS))

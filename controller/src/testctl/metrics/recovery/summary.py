@@ -53,12 +53,7 @@ _VALUES: tuple[tuple[str, str, str, Better], ...] = (
     ("recovery_burst_max", "packets", "most packets sent on one ACK of a fast recovery", "lower"),
     ("recovery_silence_longest_ms", "ms", "longest time in a fast recovery in which nothing was sent", "lower"),
     ("recovery_silent_acks_max", "", "most ACKs on end of a fast recovery on which nothing was sent", "lower"),
-    (
-        "lost_retransmissions",
-        "",
-        "retransmissions of fast recoveries that never arrived",
-        "lower",
-    ),
+    ("lost_retransmissions", "", "retransmissions of fast recoveries that never arrived", "lower"),
     ("prr_out_ratio_max", "", "largest prr_out / prr_delivered of a fast recovery; with PRR at most 2", "lower"),
     ("prr_bound_broken", "", "fast recoveries with prr_out > 2 prr_delivered after some ACK", "lower"),
     (
@@ -97,45 +92,43 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     if "sender" not in of_flow(records, flow):
         return {info.name: NAN for info in SPEC.values}
-    fast = [one for one in flow_recoveries(records, flow) if one.fast]
-    known = [one for one in fast if one.measured]
-    times_ms = [one.length_ns / 1e6 for one in known if one.exited_by != "end"]
-    ratios = [one.prr_out / one.prr_delivered for one in known if one.prr_delivered > 0 and one.exited_by != "end"]
+    fast = [r for r in flow_recoveries(records, flow) if r.fast]
+    known = [r for r in fast if r.measured]
+    times_ms = [r.length_ns / 1e6 for r in known if r.exited_by != "end"]
+    ratios = [r.prr_out / r.prr_delivered for r in known if r.prr_delivered > 0 and r.exited_by != "end"]
     first = known[0] if known else None
     return {
         "recoveries": len(fast),
-        "recoveries_not_measured": sum(bool(one.limit) for one in fast),
-        "recovery_timeouts": sum(one.exited_by == "timeout" for one in known),
+        "recoveries_not_measured": sum(bool(r.limit) for r in fast),
+        "recovery_timeouts": sum(r.exited_by == "timeout" for r in known),
         "recovery_time_mean_ms": sum(times_ms) / len(times_ms) if times_ms else NAN,
         "recovery_time_max_ms": max(times_ms, default=NAN),
         "recovery_sent_pattern": _short(first.sent) if first else "none",
         "recovery_sent_first_round": _short(first.sent_first_round) if first else "none",
-        "recovery_segments_sent": sum(one.segments_sent for one in known),
-        "recovery_new_segments": sum(one.new_segments for one in known),
+        "recovery_segments_sent": sum(r.segments_sent for r in known),
+        "recovery_new_segments": sum(r.new_segments for r in known),
         "recovery_first_new_ms": first.first_new_ns / 1e6 if first and first.first_new_ns >= 0 else NAN,
-        "recovery_cwnd_min": min((one.cwnd_min for one in known if one.cwnd_min >= 0), default=NAN),
-        "recovery_burst_max": max((one.burst_max for one in known), default=NAN),
-        "recovery_silence_longest_ms": max((one.silence_ns / 1e6 for one in known), default=NAN),
-        "recovery_silent_acks_max": max((one.silent_acks for one in known), default=NAN),
-        "lost_retransmissions": sum(
-            one.resent if one.lost_retransmissions < 0 else one.lost_retransmissions for one in known
-        ),
+        "recovery_cwnd_min": min((r.cwnd_min for r in known if r.cwnd_min >= 0), default=NAN),
+        "recovery_burst_max": max((r.burst_max for r in known), default=NAN),
+        "recovery_silence_longest_ms": max((r.silence_ns / 1e6 for r in known), default=NAN),
+        "recovery_silent_acks_max": max((r.silent_acks for r in known), default=NAN),
+        "lost_retransmissions": sum(r.resent if r.lost_retransmissions < 0 else r.lost_retransmissions for r in known),
         "prr_out_ratio_max": max(ratios, default=NAN),
-        "prr_bound_broken": sum(one.prr_over > 0 for one in known),
+        "prr_bound_broken": sum(r.prr_over > 0 for r in known),
         **_excess(known),
     }
 
 
 def _excess(known: Sequence[Recovery]) -> dict[str, Number]:
-    ended = [one for one in known if one.exited_by == "ack"]
-    exact = [one.excess_window for one in ended if one.window_source in ("trace", "tcp_info")]
-    found = [excess for excess in exact if excess is not None] if len(exact) == len(ended) else []
+    ended = [r for r in known if r.exited_by == "ack"]
+    exact = [r.excess_window for r in ended if r.window_source in ("trace", "tcp_info")]
+    excesses = [excess for excess in exact if excess is not None] if len(exact) == len(ended) else []
     values: dict[str, Number] = {
-        "recovery_excess_window_mean": float(np.mean(found)) if found else NAN,
-        "recovery_slow_start_share": sum(excess < 0 for excess in found) / len(found) if found else NAN,
+        "recovery_excess_window_mean": float(np.mean(excesses)) if excesses else NAN,
+        "recovery_slow_start_share": sum(excess < 0 for excess in excesses) / len(excesses) if excesses else NAN,
     }
     for share in _SHARES:
-        values[f"recovery_excess_window_p{share:02d}"] = float(np.percentile(found, share)) if found else NAN
+        values[f"recovery_excess_window_p{share:02d}"] = float(np.percentile(excesses, share)) if excesses else NAN
     return values
 
 

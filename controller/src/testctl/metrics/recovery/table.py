@@ -58,14 +58,14 @@ def flow_walks(records: Records, flow: str) -> list[Walk]:
 @once
 def flow_recoveries(records: Records, flow: str) -> list[Recovery]:
     """Every recovery of a flow in order of entry, made once."""
-    found = []
+    recoveries = []
     for walked in flow_walks(records, flow):
-        stretches = unsure(walked.trace) if walked.episodes else []
-        found += [measure(walked, episode, stretches) for episode in walked.episodes]
-    return sorted(found, key=lambda one: (one.entry_ns, one.conn))
+        gaps = unsure(walked.trace) if walked.episodes else []
+        recoveries += [measure(walked, episode, gaps) for episode in walked.episodes]
+    return sorted(recoveries, key=lambda recovery: (recovery.entry_ns, recovery.conn))
 
 
 def recoveries_table(records: Records) -> pa.Table:
     """All recoveries of a point (schema RECOVERIES)."""
-    rows = [vars(one) for flow in records.flows for one in flow_recoveries(records, flow)]
+    rows = [vars(recovery) for flow in records.flows for recovery in flow_recoveries(records, flow)]
     return pa.table({name: [row[name] for row in rows] for name in RECOVERIES.names}, schema=RECOVERIES)

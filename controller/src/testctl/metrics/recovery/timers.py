@@ -10,24 +10,22 @@ it is always the first timer to run out where nothing is SACKed, so a single out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 import numpy as np
 from testctl_agent.spec.types import Value
 
-from testctl.metrics.core.rtts import handshake, round_trips
 from testctl.metrics.core.view import FlowView
+from testctl.metrics.recovery.round_trips import RoundTrips
 from testctl.metrics.recovery.trace import Trace
-from testctl.records.schema import Ints
 
 ACK, RTO, PROBE = "ack", "rto", "tlp"
 RTO_MIN_NS = 200_000_000
-_FLOOR_NS = 1_000_000
-_ALMOST = 0.9
-_SAMPLES = 64
-_KEPT = 7 / 8
+FLOOR_NS = 1_000_000
+"""Least silence in which a timer may have run; a time stamp of TCP tells less than that."""
+ALMOST = 0.9
+"""Of an estimated time: a timer may be early by this estimate."""
 _JIFFIES_NS = 2_000_000
-"""Two of a kernel with 1000 of them a second: what a probe of several packets waits beside two round trips."""
+"""Two of a kernel with 1000 of them a second: what a probe of several packets waits in addition to two round trips."""
 _SAME_NS = 5_000
 """Within this after an ACK a packet was let go by it, and by no timer."""
 _LOSS = 4
@@ -47,58 +45,32 @@ def probing(flow: FlowView) -> bool:
 
 
 class Timers:
-    """Decides for the retransmissions of a connection, asked in their order.
+    """Decides for the retransmissions of a connection, in their order.
 
-    ran_ns: how long the timer of the last answer that was none of an ACK's had run.
+    ran_ns: how long the timer had run that sent the last retransmission that a timer sent.
     """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
+        self._round_trips = RoundTrips(trace.flow, trace.conn)
         self.ran_ns = 0
         self._timer_ns = -1  # when a timer sent last
         self._rto_min_ns = int(_settings(trace.flow)[0].get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
         self.probing = probing(trace.flow)
 
-    @cached_property
-    def _rtts(self) -> tuple[Ints, Ints]:
-        """(when its ACK came, of the oldest packet that it acknowledged) of each sample, the handshake's first."""
-        samples = round_trips(self.trace.flow)
-        own = samples.conn == self.trace.conn
-        time_ns, rtt_ns = samples.time_ns[own], samples.rtt_ns[own]
-        order = np.lexsort((-rtt_ns, time_ns))
-        time_ns, rtt_ns = time_ns[order], rtt_ns[order]
-        oldest = np.flatnonzero(np.diff(time_ns, prepend=-(2**62)))
-        first = np.array(handshake(self.trace.flow, self.trace.conn), np.int64).reshape(-1, 2)
-        return np.append(first[:, 0], time_ns[oldest]), np.append(first[:, 1], rtt_ns[oldest])
-
     def srtt_ns(self, at_ns: int) -> int:
         """The smoothed round trip (RFC 6298, section 2): the kernel's where tcp_info was read after the last ACK,
-        else that of the 64 samples before, or the first one after; 0 without any."""
-        sampled = self._sampled_ns(at_ns)
-        time_ns, rtt_ns = self._rtts
-        if sampled or not len(time_ns):
-            return sampled
-        position = max(int(np.searchsorted(time_ns, at_ns, side="right")), 1)
-        some = rtt_ns[max(position - _SAMPLES, 0) : position]
-        weights = _KEPT ** np.arange(len(some) - 1, -1, -1.0)
-        weights[1:] *= 1 - _KEPT
-        return int(weights @ some)
-
-    def _sampled_ns(self, at_ns: int) -> int:
-        info, acks = self.trace.flow.info, self.trace.acks
-        if not info:
-            return 0
-        last = int(np.searchsorted(info["time_ns"], at_ns)) - 1
-        while last >= 0 and info["conn"][last] != self.trace.conn:
-            last -= 1
+        else by the samples of packets; 0 without any."""
+        info, acks = self.trace.info, self.trace.acks
+        last = int(np.searchsorted(info["time_ns"], at_ns)) - 1 if info else -1
         before = int(np.searchsorted(acks.time_ns, at_ns)) - 1
         exact = last >= 0 and (before < 0 or info["time_ns"][last] > acks.time_ns[before])
-        return int(info["rtt"][last]) * 1000 if exact else 0
+        return (int(info["rtt"][last]) * 1000 if exact else 0) or self._round_trips.smoothed_ns(at_ns)
 
     def probe_ns(self, at_ns: int) -> float:
         """The least time that a probe of several packets waits: two round trips, less what a timer may be early by
         this estimate of them, and two jiffies (tcp_schedule_loss_probe())."""
-        return 2 * _ALMOST * self.srtt_ns(at_ns) + _JIFFIES_NS
+        return 2 * ALMOST * self.srtt_ns(at_ns) + _JIFFIES_NS
 
     def _progress_ns(self, una: int) -> int:
         """When `una` was acknowledged; -1 when nothing has been."""
@@ -108,12 +80,6 @@ class Timers:
             return int(acks.time_ns[0]) if first_is_ack else -1
         return int(acks.time_ns[np.searchsorted(acks.una, una)])
 
-    def _head_ns(self, una: int) -> int:
-        """When the first outstanding packet left first; -1: the capture does not show it."""
-        data = self.trace.data
-        first = int(np.searchsorted(data.nxt, una, side="right"))
-        return int(data.time_ns[first]) if first < len(data.nxt) else -1
-
     def sent_by(self, sent: int, event: int, una: int, nxt: int, head_ns: int, doubt: bool, state: int) -> str:
         """RTO, PROBE or ACK for a retransmission.
 
@@ -121,8 +87,10 @@ class Timers:
         head_ns: when the first outstanding packet was retransmitted last, -1 never;
         doubt: something is SACKed or was acknowledged twice, or a recovery goes on, so an ACK may have let it go.
         """
-        now = int(self.trace.data.time_ns[sent])
-        progress, head_sent = self._progress_ns(una), max(self._head_ns(una), head_ns)
+        data = self.trace.data
+        now, progress = int(data.time_ns[sent]), self._progress_ns(una)
+        head = int(np.searchsorted(data.nxt, una, side="right"))  # unless the capture does not show it
+        head_sent = max(int(data.time_ns[head]) if head < len(data.nxt) else -1, head_ns)
         since_ack = now - progress if progress >= 0 else now
         by = self._by(sent, event, una, nxt, doubt, state, since_ack, now - head_sent)
         if by != ACK:
@@ -145,15 +113,15 @@ class Timers:
         if event > sent and now - int(self.trace.acks.time_ns[event - sent - 1]) <= _SAME_NS:
             return ACK
         rtt = self.srtt_ns(now)
-        rto = _ALMOST * (rtt + self._rto_min_ns)
+        rto = ALMOST * (rtt + self._rto_min_ns)
         probed = self._timer_ns >= 0 and now - self._timer_ns <= since_ack
         since_timer = now - self._timer_ns if self._timer_ns >= 0 else now
         idle = min(since_ack, now - self._left_ns(sent))
         may_probe = self.probing and not probed and state < _LOSS - 1
         probes = may_probe and tail and (not head or not doubt)
-        if probes and (idle >= self.probe_ns(now) or (idle > _FLOOR_NS and since_head >= rto)):
+        if probes and (idle >= self.probe_ns(now) or (idle > FLOOR_NS and since_head >= rto)):
             return PROBE
         if head and since_head >= rto and min(since_ack, since_timer) >= rto:
             return RTO
         quiet = now - self.trace.time_before(sent, event) if event else 0
-        return RTO if head and since_head >= rto and quiet > max(_FLOOR_NS, rtt) else ACK
+        return RTO if head and since_head >= rto and quiet > max(FLOOR_NS, rtt) else ACK

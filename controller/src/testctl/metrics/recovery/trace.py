@@ -11,14 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from testctl.metrics.core.memo import once
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.rtts import ack_line
 from testctl.metrics.core.view import FlowView, Rows
-from testctl.metrics.recovery.trace_part import Part, columns_of
+from testctl.metrics.recovery.trace_part import Part
+from testctl.records.rows import search
 from testctl.records.schema import FIN, SACK_EDGES, SYN, Array, Bools, Ints
-from testctl.records.search import search
 
 _AT_ONCE, _BEFORE = 1 << 16, 1 << 10
-"""Events whose columns are made at once, and how many of these are before the first that is asked for."""
+"""Events whose columns are made at once, and how many of these are before the first requested one."""
 
 
 class Departures(NamedTuple):
@@ -48,11 +49,11 @@ class Acks(NamedTuple):
 class Trace:
     """Departures and ACKs of one connection at its sender.
 
-    An event is a departure or an ACK, by its place in the order of both in the capture, from 0; part() has the
-    columns of some events on end.  What is asked of the whole connection is asked of `data` and `acks`, as there are
-    millions of events and little happens at most of them.
-    sacks: the ACKs with SACK blocks; blocks: (len(sacks) + 1, 8) edges (start, end, start, …; -1 none), of which the
-    first is of all ACKs without.
+    An event is a departure or an ACK, by its place in the order of both in the capture, from 0; part() loads
+    all columns of consecutive events.  Queries of the whole connection use `data` and `acks`, as there are millions of
+    events and little happens at most of them.
+    sacks: the ACKs with SACK blocks; blocks: (len(sacks) + 1, 8) edges (start, end, start, …; -1 none); the first
+    entry is of all ACKs without.
     fin: the number that the FIN takes, -1 without one; fin_alone: it left in a packet without data;
     from_start: the SYN was captured; start: snd.una before the first event; mss: the largest packet's payload.
     Only a capture at the sender shows this order.
@@ -75,6 +76,13 @@ class Trace:
         return len(self.data.row) + len(self.acks.row)
 
     @cached_property
+    def info(self) -> dict[str, Array]:
+        """tcp_info of the connection's sender, in order of time; {} when the flow has none."""
+        info = self.flow.info
+        own = info["conn"] == self.conn if info else None
+        return {name: column[own] for name, column in info.items()}
+
+    @cached_property
     def sack(self) -> bool:
         """Whether any ACK had SACK blocks."""
         return bool((self.blocks >= 0).any())
@@ -91,8 +99,8 @@ class Trace:
 
     def edges(self, entry: int) -> list[tuple[int, int]]:
         """The SACK blocks of an entry of `blocks`."""
-        found = self.blocks[entry].tolist()
-        return [(low, high) for low, high in zip(found[::2], found[1::2], strict=True) if high > low >= 0]
+        edges = self.blocks[entry].tolist()
+        return [(low, high) for low, high in zip(edges[::2], edges[1::2], strict=True) if high > low >= 0]
 
     def acks_before(self, data: Ints) -> Ints:
         """How many ACKs came before each of these departures."""
@@ -125,15 +133,15 @@ class Trace:
         return int(max(times))
 
     def una_after(self, acks: int) -> int:
-        """snd.una after so many ACKs."""
+        """snd.una after this number of ACKs."""
         return int(self.acks.una[acks - 1]) if acks else self.start
 
     def nxts_after(self, data: Ints) -> Ints:
-        """snd.nxt after each of so many departures."""
+        """snd.nxt after each of these numbers of departures."""
         return np.where(data > 0, self.data.nxt[np.maximum(data - 1, 0)], self.start)
 
     def nxt_after(self, data: int) -> int:
-        """snd.nxt after so many departures."""
+        """snd.nxt after this number of departures."""
         return int(self.data.nxt[data - 1]) if data else self.start
 
     def reached(self, byte: int) -> int:
@@ -144,7 +152,7 @@ class Trace:
         return self.event_of_ack(ack) if ack < len(self.acks.row) else len(self)
 
     def part(self, low: int, high: int) -> Part:
-        """The columns of the events low <= event < high; the last that were made are kept."""
+        """The columns of the events low <= event < high; the last ones made are kept."""
         made = self._made[0] if self._made else None
         if made is None or not made.first <= low <= high <= made.first + len(made):
             begin = max(low - _BEFORE, 0) if len(self) > _AT_ONCE else 0
@@ -157,15 +165,13 @@ class Trace:
         left = Departures._make(column[data:data_end] for column in self.data)
         came = Acks._make(column[acks:acks_end] for column in self.acks)
         first, last = np.searchsorted(self.sacks, [acks, acks_end]).tolist()
-        columns = columns_of(
-            {
-                "data_row": left.row, "data_ns": left.time_ns, "seq": left.seq, "length": left.length,
-                "fin": left.fin, "segs": left.segs, "retrans": left.retrans, "data": len(left.row),
-                "ack_row": came.row, "ack_ns": came.time_ns, "ack": came.number, "ack_length": came.length,
-                "acks": len(came.row), "sack": self.sacks[first:last] - acks,
-                "sack_top": self.sack_tops[first:last], "sacks": last - first,
-                "una": self.una_after(acks), "nxt": self.nxt_after(data),
-            }
+        columns = walks().trace(
+            high - low,
+            data_row=left.row, data_ns=left.time_ns, seq=left.seq, length=left.length, fin=left.fin, segs=left.segs,
+            retrans=left.retrans, data=len(left.row),
+            ack_row=came.row, ack_ns=came.time_ns, ack=came.number, ack_length=came.length, acks=len(came.row),
+            sack=self.sacks[first:last] - acks, sack_top=self.sack_tops[first:last], sacks=last - first,
+            una=self.una_after(acks), nxt=self.nxt_after(data),
         )  # fmt: skip
         if first:
             columns["at"][columns["at"] > 0] += first
@@ -178,11 +184,12 @@ def traces(flow: FlowView, *, repaired: bool = False) -> list[Trace]:
     repaired: only those that retransmitted.
     """
     conns = np.unique(flow.sent["conn"][flow.sent["retrans"]]).tolist() if repaired else flow.sent.conns
-    return [_trace(flow, conn) for conn in conns]
+    return [trace_of(flow, conn) for conn in conns]
 
 
 @once
-def _trace(flow: FlowView, conn: int) -> Trace:
+def trace_of(flow: FlowView, conn: int) -> Trace:
+    """A connection that sent anything, made once."""
     out, acks = flow.out.of_conn(conn), flow.acks_in.of_conn(conn)
     from_start = bool((out["flags"] & SYN > 0).any())
     data = out.where((out["length"] > 0) | (out["flags"] & (FIN | SYN) == FIN))
@@ -230,8 +237,8 @@ def _una(flow: FlowView, acks: Rows, conn: int, start: int) -> Ints:
 def _sacks(flow: FlowView, acks: Rows) -> tuple[Ints, Ints]:
     """(which ACKs have SACK blocks, edges of none and of each of these)"""
     edges = [flow.records.others(name, acks.index, -1) for name in SACK_EDGES]
-    found = np.unique(np.concatenate([places for places, _ in edges]))
-    blocks = np.full((len(found) + 1, len(SACK_EDGES)), -1, np.int64)
+    with_blocks = np.unique(np.concatenate([places for places, _ in edges]))
+    blocks = np.full((len(with_blocks) + 1, len(SACK_EDGES)), -1, np.int64)
     for number, (places, values) in enumerate(edges):
-        blocks[1 + np.searchsorted(found, places), number] = values
-    return found, blocks
+        blocks[1 + np.searchsorted(with_blocks, places), number] = values
+    return with_blocks, blocks

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some events of a connection on end, one column for each of their fields."""
+"""Consecutive events of a connection, one column for each of their fields."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from testctl.metrics.core.native import walks
 from testctl.records.schema import Array, Bools, Ints
 
 
@@ -46,8 +43,3 @@ class Part:
         """Its events low <= event < high, numbered as in the trace."""
         inside = slice(low - self.first, high - self.first)
         return Part(low, **{name: column[inside] for name, column in vars(self).items() if name != "first"})
-
-
-def columns_of(given: Mapping[str, Any]) -> dict[str, Array]:
-    """The columns of a part; given: struct capture of core/native/walks.h, whose events are all in the part."""
-    return walks().trace(given["data"] + given["acks"], **given)

@@ -13,8 +13,8 @@ _WAITED_IN_HOST = 2
 def classify(e: Evidence, unsure_is: str = "") -> tuple[str, str]:
     """(cause, ended_by) of a silence: keys of CAUSES and ENDS.
 
-    unsure_is: how to take one that ended with new data of which it is not known whether a timer let it go; by
-    default as a probe when it left alone, else as the application's.
+    unsure_is: what new data is taken for that either a timer or the application let go; by default for a probe when it
+    left alone, else for the application's.
     """
     ended_by = _ended_by(e, unsure_is)
     return _cause(e, ended_by), ended_by

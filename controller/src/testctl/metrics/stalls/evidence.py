@@ -15,32 +15,37 @@ from testctl.metrics.core.accurate_ecn import accurate_ecn
 from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
-from testctl.metrics.core.rtts import handshake, round_trips
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
 from testctl.metrics.recovery.flow_timers import flow_timers
-from testctl.metrics.stalls.clock import own_waits
-from testctl.records.schema import CE, ECE, RST, SYN, Array, Ints
+from testctl.metrics.recovery.round_trips import RoundTrips
+from testctl.metrics.recovery.timers import FLOOR_NS
+from testctl.metrics.recovery.trace import Trace, trace_of
+from testctl.records.schema import CE, ECE, RST, SYN, Ints
 
-FLOOR_NS = 1_000_000
 ROUND_TRIPS = 4
-_SAMPLES = 64
 NEVER = -1
+_MS = 1_000_000
+_MIN_SPAN_MS = 50
+"""Least time over which it is known whether TCP's time stamps count milliseconds."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known of a silence; names as in the table's schema, and what only decides the cause.
+    """The evidence of a silence; fields of the table's schema, and these, which only decide the cause:
 
-    trigger: an ACK came just before the packet that ended it; trigger_wait_ns: how long the
-    receiver had the data before it first sent an ACK of all that this one covers (-1 unknown); again_ns: how long after
-    that it sent this one; window_room: bytes the receiver's
-    window left before that ACK; ender_alone: one packet, and nothing more until an ACK came;
-    timer: which timer sent the packet that ended it (recovery/flow_timers.py); "" none;
-    under_way_ns: how long the receiver's last ACK was, which came after the end (-1: it had come, never did, or it is
-    not known); unanswered: the last departure is a SYN, of which nothing had come back in the first half of the
-    silence; refused: what had arrived in order and was
-    not acknowledged lies beyond the window of the receiver's last ACK, so it had to drop it (RFC 9293, 3.10.7.4);
-    unsent_bytes: what the application had written that had not left, by the last tcp_info sample within (-1 none).
+    trigger          an ACK came just before the packet that ended it
+    trigger_wait_ns  how long the receiver had the data before it first sent an ACK of all that this ACK covers; -1
+                     unknown
+    again_ns         how long after that the receiver sent this one
+    window_room      bytes that the receiver's window left before that ACK
+    ender_alone      one packet ended it, and nothing more left until an ACK came
+    timer            which timer sent the packet that ended it (recovery/flow_timers.py); "" none
+    under_way_ns     how long before the end the receiver sent its last ACK, if that came after the end; else -1
+    unanswered       the last departure is a SYN, which nothing had answered in the first half of the silence
+    refused          what had arrived in order and was not acknowledged lies beyond the window of the receiver's last
+                     ACK, so it had to drop it (RFC 9293, 3.10.7.4)
+    unsent_bytes     written by the application and not sent, by the last tcp_info sample within; -1 none
     """
 
     flow: str
@@ -87,52 +92,45 @@ class Evidence:
     unsent_bytes: int
 
 
-def connections(flow: FlowView) -> list[Connection]:
+def connections(flow: FlowView) -> list[BothEnds]:
     """The connections of a flow that sent data, or a SYN."""
-    found = [Connection.of(flow, conn) for conn in flow.out.conns]
-    return [connection for connection in found if len(connection.out)]
-
-
-def _lost(flow: FlowView, conn: int) -> tuple[Ints, Ints, Ints]:
-    found = wire(flow)
-    rows = np.flatnonzero(lost_packets(flow))
-    rows = rows[flow.sent["conn"][found.row[rows]] == conn]
-    first = found.start[rows] - (conn << CONN_BITS)
-    return flow.sent["time_ns"][found.row[rows]], first, found.end[rows] - found.start[rows]
+    ends = [BothEnds(trace_of(flow, conn)) for conn in flow.out.conns]
+    return [both for both in ends if len(both.out)]
 
 
 @dataclass
-class Connection:
-    """One connection's packets by role, in order of time.
+class BothEnds:
+    """A connection by the captures of both ends: its trace at the sender, and packets by role, in order of time."""
 
-    out: departures with payload or SYN.  What only a silence asks for is made when it first does.
-    """
+    trace: Trace
 
-    flow: FlowView
-    conn: int
-    out: Rows
-    arrived: Rows
-    acks_in: Rows
-    acks_out: Rows
+    @property
+    def flow(self) -> FlowView:
+        return self.trace.flow
 
-    @classmethod
-    def of(cls, flow: FlowView, conn: int) -> Connection:
-        def mine(rows: Rows) -> Rows:
-            return rows.where(rows["conn"] == conn) if len(rows) else rows
+    @cached_property
+    def out(self) -> Rows:
+        """Departures with payload or SYN."""
+        whole = self.flow.out.of_conn(self.trace.conn)
+        return whole.where((whole["length"] > 0) | (whole["flags"] & SYN > 0))
 
-        whole = mine(flow.out)
-        out = whole.where((whole["length"] > 0) | (whole["flags"] & SYN > 0))
-        return cls(flow, conn, out, mine(flow.arrived), mine(flow.acks_in), mine(flow.acks_out))
+    @cached_property
+    def acks_in(self) -> Rows:
+        """The rows of the trace's ACKs."""
+        return self.flow.acks_in.of_conn(self.trace.conn)
+
+    @cached_property
+    def arrived(self) -> Rows:
+        return self.flow.arrived.of_conn(self.trace.conn)
+
+    @cached_property
+    def acks_out(self) -> Rows:
+        return self.flow.acks_out.of_conn(self.trace.conn)
 
     @cached_property
     def next_byte(self) -> Ints:
         """The highest byte sent up to each of out."""
         return np.maximum.accumulate(self.out["seq"] + np.maximum(self.out["length"], 0))
-
-    @cached_property
-    def una(self) -> Ints:
-        """The highest ACK that came up to each of acks_in."""
-        return np.maximum.accumulate(self.acks_in["ack"])
 
     @cached_property
     def arrived_end(self) -> Ints:
@@ -150,92 +148,103 @@ class Connection:
 
     @cached_property
     def waits(self) -> Ints:
-        return own_waits(self.out)
+        """ns (to about 1 ms) that each of out waited in its host; -1 where that can't be known.
+
+        TCP stamps a packet (in ms, with an offset of its own) when it hands it to IP; the capture sees it when it
+        leaves the queueing discipline.  The smallest difference that a connection shows is no wait.  Nothing is known
+        without time stamps, nor when they do not count milliseconds.
+        """
+        tsval, time_ns = self.out["tsval"], self.out["time_ns"]
+        span = int(time_ns[-1] // _MS - time_ns[0] // _MS)
+        ticks = int((tsval[-1:] - tsval[0]).astype(np.uint32).view(np.int32)[0])
+        if int(tsval.min()) < 0 or span < _MIN_SPAN_MS or not 0.5 <= ticks / span <= 1.5:
+            return np.full(len(self.out), -1, np.int64)
+        return walks().waits(time_ns, tsval)
 
     @cached_property
     def mss(self) -> int:
-        return int(self.out["length"].max()) if len(self.out) and int(self.out["segs"].max()) == 1 else 1
+        """The largest payload; 1 where a capture shows packets merged."""
+        return int(self.out["length"].max()) if int(self.out["segs"].max()) == 1 else 1
 
     @cached_property
     def lost(self) -> tuple[Ints, Ints, Ints]:
         """Departure, first byte and length of each packet that never arrived."""
-        return _lost(self.flow, self.conn)
-
-    @cached_property
-    def info(self) -> dict[str, Array]:
-        info = self.flow.info
-        own = info["conn"] == self.conn if info else None
-        return {name: column[own] for name, column in info.items()}
+        packets, sent = wire(self.flow), self.flow.sent
+        entries = np.flatnonzero(lost_packets(self.flow))
+        entries = entries[sent["conn"][packets.row[entries]] == self.trace.conn]
+        first = packets.start[entries] - (self.trace.conn << CONN_BITS)
+        return sent["time_ns"][packets.row[entries]], first, packets.end[entries] - packets.start[entries]
 
     @cached_property
     def _back(self) -> Rows:
         """All that came back to the sender, without the flag ACK too."""
         back = rows_of(self.flow.records, self.flow.name, self.flow.sender, 1 - self.flow.direction, out=False)
-        return back.of_conn(self.conn) if len(back) else back
+        return back.of_conn(self.trace.conn)
 
     @cached_property
     def echoes(self) -> bool:
         """Whether the flag ECE of its ACKs tells of a mark."""
-        return self.conn not in accurate_ecn(self.flow)
+        return self.trace.conn not in accurate_ecn(self.flow)
 
     @cached_property
     def timers(self) -> dict[int, str]:
-        return {one.row: one.by for one in flow_timers(self.flow)}
+        """Which timer sent a departure, by its row."""
+        return {departure.row: departure.by for departure in flow_timers(self.flow)}
 
     def silences(self) -> Iterator[Evidence]:
         """Every silence longer than four round trips and 1 ms, in order."""
         time_ns = self.out["time_ns"]
-        found = np.flatnonzero(np.diff(time_ns) > FLOOR_NS)
-        ends = time_ns[found + 1]
+        lasts = np.flatnonzero(np.diff(time_ns) > FLOOR_NS)
+        ends = time_ns[lasts + 1]
         if (end_ns := self._end_of_records()) - time_ns[-1] > FLOOR_NS:
-            found, ends = np.append(found, len(time_ns) - 1), np.append(ends, end_ns)
-        smoothed = self._smoothed(time_ns[found])
-        long = ends - time_ns[found] > ROUND_TRIPS * smoothed
-        for last, end_ns, srtt_ns in zip(found[long], ends[long], smoothed[long], strict=True):
+            lasts, ends = np.append(lasts, len(time_ns) - 1), np.append(ends, end_ns)
+        medians = RoundTrips(self.flow, self.trace.conn).medians_ns(time_ns[lasts])
+        long = ends - time_ns[lasts] > ROUND_TRIPS * medians
+        for last, end_ns, srtt_ns in zip(lasts[long], ends[long], medians[long], strict=True):
             yield self._evidence(int(last), int(end_ns), int(srtt_ns))
 
     def _end_of_records(self) -> int:
         """Where the last silence ends: nowhere unless data is outstanding when records end, or at the connection's
         reset."""
         last = int(self.out["time_ns"][-1])
-        if not len(self.acks_in) or self.acks_in["ack"].max() >= self.next_byte[-1]:
+        acks = self.trace.acks
+        if not len(acks.row) or acks.una[-1] >= self.next_byte[-1]:
             return last
-        resets = [rows["time_ns"][rows["flags"] & RST > 0] for rows in (self._back, self.flow.out.of_conn(self.conn))]
+        resets = [
+            rows["time_ns"][rows["flags"] & RST > 0] for rows in (self._back, self.flow.out.of_conn(self.trace.conn))
+        ]
         if len(at := np.concatenate(resets)) and at.max() >= last:
             return int(at[at >= last].min())
-        return max(last, self.flow.records.outcome.length_ns, int(self.acks_in["time_ns"][-1]))
-
-    def _smoothed(self, at_ns: Ints) -> Ints:
-        """The median of the 64 round trips before each time; if there is none the first one after, or the handshake's;
-        0 without any."""
-        samples = round_trips(self.flow)
-        time_ns, rtt_ns = samples.time_ns, samples.rtt_ns
-        if not (own := samples.conn == self.conn).all():
-            time_ns, rtt_ns = time_ns[own], rtt_ns[own]
-        first = [*rtt_ns[:1], *handshake(self.flow, self.conn)[1:], 0][0]
-        position = np.searchsorted(time_ns, at_ns, side="right")
-        medians = [np.median(rtt_ns[max(p - _SAMPLES, 0) : p]) if p else first for p in position]
-        return np.array(medians, np.int64)
+        return max(last, self.flow.records.outcome.length_ns, int(acks.time_ns[-1]))
 
     def _evidence(self, last: int, end_ns: int, srtt_ns: int) -> Evidence:
-        out, start_ns = self.out, int(self.out["time_ns"][last])
+        out, acks, info = self.out, self.trace.acks, self.trace.info
+        start_ns = int(out["time_ns"][last])
         ender = last + 1 if last + 1 < len(out) else NEVER
         length_ns = end_ns - start_ns
         # ACKs before the packet that ended it, by place in the capture: in virtual time an ACK and
         # what it lets go have the same time.  On a busy host what it lets go waits behind the packets of other
         # connections: as long as its time stamp tells, and up to 1 ms that it can't tell.
         waited_ns = FLOOR_NS + max(int(self.waits[ender]), 0) if ender >= 0 else FLOOR_NS
-        came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(self.una)
+        came = int(np.searchsorted(self.acks_in.index, out.index[ender])) if ender >= 0 else len(acks.row)
         soon = end_ns - min(max(srtt_ns // 4, waited_ns), length_ns // 2)
-        before = min(int(np.searchsorted(self.acks_in["time_ns"], soon)), came)
-        una = int(self.una[before - 1]) if before else 0
+        before = min(int(np.searchsorted(acks.time_ns, soon)), came)
+        una = int(acks.una[before - 1]) if before else 0
         next_byte = int(self.next_byte[last])
         sent_by = self._trigger_sent(before, came)
         held_ns, again_ns = self._held_ns(before, sent_by, una)
-        progress = self._progress_ns(came if ender >= 0 else before, start_ns)
+        progress_ns = start_ns  # when the sender last sent, or last got an ACK that moved on
+        if got := came if ender >= 0 else before:
+            progress_ns = max(start_ns, int(acks.time_ns[np.searchsorted(acks.una, acks.una[got - 1])]))
+        unanswered = bool(out["flags"][last] & SYN) and not before
+        if unanswered:  # by ACKs with SYN neither, which are not in acks_in
+            answers = self._back["time_ns"][self._back["flags"] & SYN > 0]
+            unanswered = not len(answers) or int(answers[0]) > end_ns - length_ns // 2
+        sampled = int(np.searchsorted(info["time_ns"], end_ns)) - 1 if info else NEVER
+        sampled_within = sampled >= 0 and int(info["time_ns"][sampled]) > start_ns
         return Evidence(
             flow=self.flow.name,
-            conn=self.conn,
+            conn=self.trace.conn,
             start_ns=start_ns,
             end_ns=end_ns,
             length_ns=length_ns,
@@ -249,7 +258,7 @@ class Connection:
             ender_seq=int(out["seq"][ender]) if ender >= 0 else NEVER,
             ender_length=int(out["length"][ender]) if ender >= 0 else 0,
             ender_retrans=bool(out["retrans"][ender]) if ender >= 0 else False,
-            waited_ns=end_ns - progress,
+            waited_ns=end_ns - progress_ns,
             own_wait_ns=int(self.waits[ender]) if ender >= 0 else NEVER,
             trigger=ender >= 0 and came > before,
             trigger_wait_ns=held_ns,
@@ -258,30 +267,18 @@ class Connection:
             mss=self.mss,
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
-            unanswered=bool(out["flags"][last] & SYN) and not before and not self._answered(end_ns - length_ns // 2),
-            rto_us=self._rto_us(end_ns),
-            unsent_bytes=self._unsent_bytes(start_ns, end_ns),
+            unanswered=unanswered,
+            rto_us=int(info["rto"][sampled]) if sampled >= 0 else NEVER,
+            unsent_bytes=int(info["notsent_bytes"][sampled]) if sampled_within else NEVER,
             under_way_ns=self._under_way_ns(end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
-
-    def _answered(self, at_ns: int) -> bool:
-        """Whether a SYN of the other end had come by then: an ACK of it is none of acks_in."""
-        syns = self._back["time_ns"][self._back["flags"] & SYN > 0]
-        return len(syns) > 0 and int(syns[0]) <= at_ns
-
-    def _progress_ns(self, came: int, start_ns: int) -> int:
-        """When the sender last sent, or last got an ACK that moved on."""
-        if not came:
-            return start_ns
-        moved = int(np.searchsorted(self.una, self.una[came - 1]))
-        return max(start_ns, int(self.acks_in["time_ns"][moved]))
 
     def _trigger_sent(self, before: int, came: int) -> int:
         """When the receiver sent the first ACK that came just before the end; -1 when there is none."""
         if came == before or not len(self.acks_out):
             return NEVER
-        number, arrived = self.acks_in["ack"][before], int(self.acks_in["time_ns"][before])
+        number, arrived = self.trace.acks.number[before], int(self.trace.acks.time_ns[before])
         until = int(np.searchsorted(self.acks_out["time_ns"], arrived, side="right"))
         same = np.flatnonzero(self.acks_out["ack"][max(until - 1000, 0) : until] == number)
         return int(self.acks_out["time_ns"][max(until - 1000, 0) + same[-1]]) if len(same) else NEVER
@@ -290,7 +287,7 @@ class Connection:
         """(how long the receiver had all that the ACK covers before it acknowledged it, how long before this ACK)."""
         if sent_by < 0 or not len(self.received):
             return NEVER, NEVER
-        number, time_ns = int(self.acks_in["ack"][before]), self.arrived["time_ns"]
+        number, time_ns = int(self.trace.acks.number[before]), self.arrived["time_ns"]
         first = int(self.acks_out["time_ns"][int(np.searchsorted(self.acked, number))])
         could = range(int(np.searchsorted(self.received, number)), int(np.searchsorted(time_ns, first, side="right")))
         at = bisect_left(could, number, key=lambda row: self._in_order(una, number, row + 1)[1])
@@ -301,10 +298,10 @@ class Connection:
         answers = int(np.searchsorted(self.acks_out["time_ns"], end_ns)) if len(self.acks_out) else 0
         if not answers or (stamp := int(self.acks_out["tsval"][answers - 1])) < 0:
             return NEVER
-        number = self.acks_out["ack"][answers - 1]
-        first, after = (int(np.searchsorted(self.una, number, side=side)) for side in ("left", "right"))
-        first = max(first, int(np.searchsorted(self.acks_in["time_ns"], end_ns, side="right")))
-        same = self.acks_in["ack"][first:after] == number
+        number, acks = self.acks_out["ack"][answers - 1], self.trace.acks
+        first, after = (int(np.searchsorted(acks.una, number, side=side)) for side in ("left", "right"))
+        first = max(first, int(np.searchsorted(acks.time_ns, end_ns, side="right")))
+        same = acks.number[first:after] == number
         came = bool((same & (self.acks_in["tsval"][first:after] == stamp)).any())
         return end_ns - int(self.acks_out["time_ns"][answers - 1]) if came else NEVER
 
@@ -378,14 +375,3 @@ class Connection:
             "acked": acked if answers else NEVER,
             "acked_ece": int(acknowledged["flags"][answers - 1] & ECE > 0) if answers and self.echoes else NEVER,
         }
-
-    def _unsent_bytes(self, start_ns: int, end_ns: int) -> int:
-        """Of the last sample between two times; -1 without one."""
-        before = int(np.searchsorted(self.info["time_ns"], end_ns)) if self.info else 0
-        within = before > 0 and int(self.info["time_ns"][before - 1]) > start_ns
-        return int(self.info["notsent_bytes"][before - 1]) if within else NEVER
-
-    def _rto_us(self, end_ns: int) -> int:
-        """The sender's timeout by the last tcp_info sample before the end; -1 unknown."""
-        before = int(np.searchsorted(self.info["time_ns"], end_ns)) if self.info else 0
-        return int(self.info["rto"][before - 1]) if before else NEVER

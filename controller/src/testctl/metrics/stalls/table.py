@@ -90,12 +90,12 @@ class Stall:
 @once
 def flow_stalls(records: Records, flow: str) -> list[Stall]:
     """Every stall of a flow in order of start, made once."""
-    found = []
+    stalls = []
     for connection in connections(view(records, flow)):
         for evidence in connection.silences():
             cause, ended_by = classify(evidence)
-            found.append(Stall(evidence, cause, ended_by, proof(evidence)))
-    return sorted(found, key=lambda stall: (stall.evidence.start_ns, stall.evidence.conn))
+            stalls.append(Stall(evidence, cause, ended_by, proof(evidence)))
+    return sorted(stalls, key=lambda stall: (stall.evidence.start_ns, stall.evidence.conn))
 
 
 def stalls_table(records: Records) -> pa.Table:

@@ -89,23 +89,17 @@ class Walks:
         rows, into = (np.ascontiguousarray(column, np.int32) for column in (row, arrival))
         left, latency = np.empty(len(row), np.int64), np.empty(len(row), np.int64)
         count = self._library.walks_latencies(
-            _at(rows),
-            _at(into),
-            _n(len(row)),
-            *_ints(sent_ns, arrived_ns),
-            _n(offset_ns),
-            _at(left),
-            _at(latency),
+            _at(rows), _at(into), _n(len(row)), *_ints(sent_ns, arrived_ns), _n(offset_ns), _at(left), _at(latency)
         )
         return left[:count], latency[:count]
 
     def round_trips(self, **given: Array | int | None) -> tuple[Ints, Ints, Array]:
         """(when the ACK came, the round trip, the connection) of each sample; given: struct round_trips."""
         most: Any = given["packets"]
-        found = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int16)
-        given |= dict(zip(("back_ns", "rtt_ns", "conn"), found, strict=True))
+        columns = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int16)
+        given |= dict(zip(("back_ns", "rtt_ns", "conn"), columns, strict=True))
         count = self._library.walks_round_trips(*_pointers(_filled(_ROUND_TRIPS, given)))
-        back, rtt, conn = found
+        back, rtt, conn = columns
         return back[:count], rtt[:count], conn[:count]
 
     def bins(self, time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
@@ -177,4 +171,4 @@ def _structure(fields: tuple[tuple[str, Any], ...]) -> Any:
 
 
 def _pointers(*structures: Any) -> list[Any]:
-    return [POINTER(type(one))(one) for one in structures]
+    return [POINTER(type(structure))(structure) for structure in structures]
