@@ -27,7 +27,7 @@ papers: ## Run the papers' experiments and print the scorecard: published, ours,
 
 rack: ## Deploy with Ansible to a rack of namespaces, run a plan there, remove everything (root)
 	@tools/setup --rack
-	@tools/rack-trial
+	@plugins/rack/tools/rack-trial
 
 machines: ## Deploy to a rack of QEMU machines, boot its kernels, meet it with faults, and print what was shown (root)
 	@tools/setup --rack --machines

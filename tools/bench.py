@@ -169,6 +169,7 @@ def stages(where: Path) -> None:
 
 def agents(where: Path) -> None:
     """A rack's agents: Apply on eight at once, and points an hour."""
+    sys.path.append(str(Path(__file__).parents[1] / "plugins" / "rack" / "tools"))
     import bench_agents
 
     bench_agents.agents(where)

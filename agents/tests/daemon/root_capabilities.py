@@ -61,15 +61,15 @@ def collect(caller: Caller, name: str, **options: int | str) -> None:
     assert status.ok, (name, status.error)
 
 
-def check_all(caller: Caller, *, bpf: bool) -> None:
+def check_all(caller: Caller, device: str, *, bpf: bool) -> None:
     before = caller.facts()
     caller.acquire()
     caller.set(**VALUES)
     assert caller.facts() != before
     caller.call("Restore")
-    collect(caller, "capture", device="eth0")
+    collect(caller, "capture", device=device)
     collect(caller, "tcp_info", interval_ns=10**6)
-    collect(caller, "counters", devices="eth0")
+    collect(caller, "counters", devices=device)
     no_red = qdisc.unavailable("red")
     if bpf:
         for mark in ("ack", "data"):
@@ -105,7 +105,7 @@ def main() -> None:
         for name, capabilities in {"whole": whole, "less": [one for one in whole if one != BPF]}.items():
             daemon, address = agent(Path(folder) / name, capabilities)
             with calling(address) as caller:
-                check_all(caller, bpf=BPF in capabilities)
+                check_all(caller, "eth0", bpf=BPF in capabilities)
             assert daemon.end() == 0, daemon.log
     print(f"enough: {', '.join(whole)}")
 

@@ -136,14 +136,14 @@ def test_one_agent_a_journal(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_can_t_be_restored_stops_an_agent_without_leases(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.jsonl").add(Entry("beta", "mtu", 1500))
+    Journal(tmp_path / "journal.jsonl").add(Entry("beta", "mtu", 1500, 5))
     code, said = refused_start(written(tmp_path))
     want = "testctl-agent: beta, mtu: not restored: beta: not an entity of this agent, which has alpha\n"
     assert (code, said) == (3, want)
 
 
 def test_with_leases_it_serves_and_gives_none(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.jsonl").add(Entry("beta", "mtu", 1500))
+    Journal(tmp_path / "journal.jsonl").add(Entry("beta", "mtu", 1500, 5))
     with running(written(tmp_path, lease=True)) as daemon, calling(f"unix:{tmp_path}/alpha.sock") as caller:
         assert caller.facts()["link lo flags"] == "up"
         code, words = caller.refused("Acquire", pb.AcquireRequest(holder="ann"))

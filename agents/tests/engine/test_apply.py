@@ -199,10 +199,10 @@ def test_restore_goes_on_past_a_failure_and_keeps_it(tmp_path: Path) -> None:
 
 def test_a_journal_line_cut_by_a_crash_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    Journal(path).add(Entry("x", "a", 1))
+    Journal(path).add(Entry("x", "a", 1, 5))
     with path.open("a") as file:
         file.write('{"entity": "x", "para')
-    assert Journal(path).read() == [Entry("x", "a", 1)]
+    assert Journal(path).read() == [Entry("x", "a", 1, 5)]
     path.write_text(json.dumps({"odd": 1}) + "\n")
     with pytest.raises(ApplyError, match=r"j:1: not a journal entry"):
         engine(World(start()), path).restore()

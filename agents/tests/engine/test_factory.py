@@ -24,7 +24,6 @@ def test_a_usual_point() -> None:
         ([("collector", "clock")], "ebpf", []),
         ([("generator", "somebodys")], "ebpf", []),
         ([], "somebodys", []),
-        ([], "bmv2", []),
         ([], "ebpf", [("host", "somebodys")]),
     ],
 )

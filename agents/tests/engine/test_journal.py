@@ -24,12 +24,12 @@ LINES = st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("abcd"), st.in
 def test_what_a_crash_cut_off_is_removed_before_the_next_entry(tmp_path: Path) -> None:
     path = tmp_path / "j"
     for torn in ('{"entity": "x", "para', '{"entity"', "\0\0\0"):
-        path.write_text('{"entity": "x", "parameter": "a", "value": 1}\n' + torn)
-        Journal(path).add(Entry("x", "b", 2))
-        assert Journal(path).read() == [Entry("x", "a", 1), Entry("x", "b", 2)]
+        path.write_text('{"entity": "x", "parameter": "a", "value": 1, "wanted": 5}\n' + torn)
+        Journal(path).add(Entry("x", "b", 2, 5))
+        assert Journal(path).read() == [Entry("x", "a", 1, 5), Entry("x", "b", 2, 5)]
     path.write_text("torn")
-    Journal(path).add(Entry("x", "b", 2))
-    assert Journal(path).read() == [Entry("x", "b", 2)]
+    Journal(path).add(Entry("x", "b", 2, 5))
+    assert Journal(path).read() == [Entry("x", "b", 2, 5)]
 
 
 @FUZZ
@@ -40,7 +40,7 @@ def test_a_journal_cut_anywhere_restores_what_is_whole(
     path = tmp_path / "j"
     path.unlink(missing_ok=True)
     for entity, name, value in lines:
-        Journal(path).add(Entry(entity, name, value))
+        Journal(path).add(Entry(entity, name, value, 5))
     os.truncate(path, min(cut, path.stat().st_size))
     whole = path.read_text().count("\n")
     world = World(start())
@@ -53,11 +53,13 @@ def test_a_journal_cut_anywhere_restores_what_is_whole(
 
 
 @pytest.mark.parametrize(
-    "odd", ["", "[]", '{"odd": 1}', "\x7fELF", '{"entity": 1, "parameter": "a", "value": 1}', "[" * 10**5]
-)
+    "odd",
+    ["", "[]", '{"odd": 1}', "\x7fELF", "[" * 10**5, '{"entity": 1, "parameter": "a", "value": 1, "wanted": 5}',
+     '{"entity": "x", "parameter": "a", "value": 1}'],
+)  # fmt: skip
 def test_a_line_that_is_none_is_kept_and_the_others_restored(tmp_path: Path, odd: str) -> None:
     path = tmp_path / "j"
-    first, second = (json.dumps({"entity": "x", "parameter": name, "value": 3}) for name in "ab")
+    first, second = (json.dumps({"entity": "x", "parameter": name, "value": 3, "wanted": 5}) for name in "ab")
     path.write_text(f"{first}\n{odd}\n{second}\n")
     world = World(start())
     mine = engine(world, path)
@@ -69,7 +71,7 @@ def test_a_line_that_is_none_is_kept_and_the_others_restored(tmp_path: Path, odd
 
 def test_an_entity_that_is_gone_is_named_and_the_others_restored(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    for entry in (Entry("x", "a", 3), Entry("gone", "a", 3), Entry("x", "gone", 3), Entry("y", "a", 3)):
+    for entry in (Entry("x", "a", 3, 5), Entry("gone", "a", 3, 5), Entry("x", "gone", 3, 5), Entry("y", "a", 3, 5)):
         Journal(path).add(entry)
     world = World(start())
     mine = engine(world, path)
@@ -80,18 +82,18 @@ def test_an_entity_that_is_gone_is_named_and_the_others_restored(tmp_path: Path)
         "gone, a: not restored: gone: not an entity of this agent, which has x, y"
     )
     assert (world.state["x", "a"], world.state["y", "a"]) == (3, 3)
-    assert Journal(path).read() == [Entry("gone", "a", 3), Entry("x", "gone", 3)]
+    assert Journal(path).read() == [Entry("gone", "a", 3, 5), Entry("x", "gone", 3, 5)]
 
 
 def test_a_bug_in_one_parameter_does_not_keep_the_others(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    for entry in (Entry("x", "a", 3), Entry("x", "b", "no number"), Entry("y", "a", 3)):
+    for entry in (Entry("x", "a", 3, 5), Entry("x", "b", "no number", 5), Entry("y", "a", 3, 5)):
         Journal(path).add(entry)
     world = World(start())
     with pytest.raises(ApplyError, match=r"^x, b: not restored: ValueError: invalid literal"):
         engine(world, path).restore()
     assert (world.state["x", "a"], world.state["y", "a"]) == (3, 3)
-    assert Journal(path).read() == [Entry("x", "b", "no number")]
+    assert Journal(path).read() == [Entry("x", "b", "no number", 5)]
 
 
 def test_what_went_wrong_is_said_before_what_then_did(tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_a_value_no_plan_could_hold_is_refused_untouched(tmp_path: Path) -> None
 
 
 def test_the_journal_is_its_owners_alone(tmp_path: Path) -> None:
-    Journal(tmp_path / "deep" / "j").add(Entry("x", "a", 1))
+    Journal(tmp_path / "deep" / "j").add(Entry("x", "a", 1, 5))
     assert (tmp_path / "deep" / "j").stat().st_mode & 0o777 == 0o600
 
 

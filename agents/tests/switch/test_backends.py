@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.params import registry
 from testctl_agent.params.words import BackendWord
-from testctl_agent.spec.errors import ApplyError, ProgramError, TestbedError
-from testctl_agent.switch import backend, bmv2, netem
+from testctl_agent.spec.errors import ApplyError, TestbedError
+from testctl_agent.switch import backend, netem
 from testctl_agent.switch.netem import Model, packet_limit
 
 from agents.tests.switch.fake import FakeBackend
 
 
 def test_are_found_by_the_name_of_their_file() -> None:
-    assert backend.own() == ("bmv2", "ebpf", "fake", "netem")
-    assert registry.specs()["switch"]["backend"].type == BackendWord(("bmv2", "ebpf", "netem"))
+    assert backend.own() == ("ebpf", "fake", "netem")
+    assert registry.specs()["switch"]["backend"].type == BackendWord(("ebpf", "netem"))
     assert backend.load("netem", {"switch:a": "a"}, {}).name == "netem"
-    with pytest.raises(TestbedError, match=r"switch back end: want one of bmv2, ebpf, fake, netem.*; got 'tofu'$"):
+    with pytest.raises(TestbedError, match=r"switch back end: want one of .*ebpf, fake, netem.*; got 'tofu'$"):
         backend.load("tofu", {}, {})
 
 
@@ -105,33 +103,3 @@ def test_fake_fails_where_it_is_told_to() -> None:
         switch.apply("a", "ecn_threshold", 1)
     with pytest.raises(ApplyError, match="port c, rate: want one of the ports a, b"):
         switch.read("c", "rate")
-
-
-def test_bmv2_leaves_nothing_when_it_can_not_be_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    left: list[str] = []
-
-    class Part:
-        """The process, and the session with it."""
-
-        def __init__(self, name: str) -> None:
-            self.name, self.address, self.thrift = name, "", None
-
-        def close(self) -> None:
-            left.remove(self.name)
-
-    def part(name: str) -> Callable[..., Part]:
-        return lambda *_: left.append(name) or Part(name)  # type: ignore[func-returns-value]
-
-    def tables(*_: object, **__: object) -> None:
-        assert left == ["process", "session"]
-        raise ProgramError("no such table")
-
-    monkeypatch.setattr(bmv2, "schema_unavailable", lambda: "")
-    monkeypatch.setattr(bmv2, "_release", lambda ports: None)
-    monkeypatch.setattr(bmv2.p4info, "read", lambda path: None)
-    monkeypatch.setattr(bmv2.simple_switch, "start", part("process"))
-    monkeypatch.setattr(bmv2, "P4RuntimeDriver", part("session"))
-    monkeypatch.setattr(bmv2, "TestbedTables", tables)
-    with pytest.raises(ProgramError):
-        bmv2.open_backend(("a",), {})
-    assert left == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""verdict.json: what was measured and what was judged are apart; older files are read, odd ones are refused."""
+"""verdict.json: what was measured and what was judged are apart; odd files, and other formats, are refused."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ def test_what_is_written_is_read(file: VerdictFile) -> None:
     assert ("reused_from" in written, "kernel" in written) == (bool(file.reused_from), file.kernel is not None)
 
 
-def test_an_older_file_was_measured_as_it_was_judged() -> None:
-    old = VerdictFile.from_json({"id": "a", "verdict": "fail", "reason": "slow"})
-    assert old.measured == old.judged == Judgement("fail", "slow")
-    assert (old.format, old.files, old.kernel, old.analysis) == (None, None, None, {})
-
-
 @pytest.mark.parametrize("odd", [{"verdict": "fine"}, {"measured": {"verdict": "fine", "reason": ""}}])
 def test_a_verdict_that_is_none_is_refused(tmp_path: Path, odd: dict[str, Any]) -> None:
     writer = RunWriter.create_at(tmp_path / "run", need=0)
@@ -51,6 +45,23 @@ def test_a_verdict_that_is_none_is_refused(tmp_path: Path, odd: dict[str, Any]) 
     path = made / "verdict.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | odd))
     with pytest.raises(PlanError, match=r"aa01: want .*; got .*fine"):
+        load_point(made)
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"format": 2}, r"aa01/verdict\.json: format: want 1; got 2: another version of testctl wrote it"),
+        ({"format": None}, r"aa01/verdict\.json: format: want 1; got None: another version of testctl wrote it"),
+        ({"measured": None}, r"aa01/verdict\.json: .*measured.*"),
+        ({"digest": None}, r"aa01/verdict\.json: .*digest.*"),
+    ],
+)
+def test_a_file_of_another_format_is_refused(tmp_path: Path, change: dict[str, Any], error: str) -> None:
+    made = write_point(RunWriter.create_at(tmp_path / "run", need=0).path, PointResult({"id": "aa01"}, "pass"))
+    path = made / "verdict.json"
+    path.write_text(json.dumps({k: v for k, v in (json.loads(path.read_text()) | change).items() if v is not None}))
+    with pytest.raises(PlanError, match=error):
         load_point(made)
 
 

@@ -26,11 +26,12 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     entry_points.forget()
 
 
-def test_a_word_that_is_no_testbed() -> None:
+@pytest.mark.parametrize("word", ["labb", ""])
+def test_a_word_that_is_no_testbed(word: str) -> None:
     with pytest.raises(
-        PlanError, match=r"^--testbed: want lab, netns or an Ansible inventory; got 'labb', which is no"
+        PlanError, match=rf"^--testbed: want lab, netns or an Ansible inventory; got '{word}', which is no"
     ):
-        find("labb")
+        find(word)
 
 
 def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +44,7 @@ def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: 
 
 
 def test_a_rack_without_the_distribution_that_has_racks(only: list[EntryPoint], tmp_path: Path) -> None:
-    with pytest.raises(
-        TestbedError, match=r"'inventory', which comes with the distribution testctl-rack: it is not in"
-    ):
+    only.append(EntryPoint("netns", "testctl.testbeds.netns", "testctl.testbeds"))
+    words = r"^--testbed: want netns; got '/.*': an inventory needs the distribution testctl-rack, which is not in"
+    with pytest.raises(TestbedError, match=words):
         find(str(tmp_path))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from testctl.results import atomic
+from testctl.results import PointResult, RunWriter, atomic, write_point
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_cluster import ClusterPool
 from testctl_cluster.inert import NotUnpickled, loads
@@ -134,10 +134,8 @@ def test_an_archive_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_archive_of_another_point(tmp_path: Path) -> None:
-    (tmp_path / "point").mkdir()
-    (tmp_path / "point" / "verdict.json").write_text('{"id": "beef", "verdict": "pass"}')
-    (tmp_path / "point" / "point.json").write_text('{"id": "beef"}')
-    pack(tmp_path / "point", tmp_path / "zip")
+    writer = RunWriter.create_at(tmp_path / "run", need=0)
+    pack(write_point(writer.path, PointResult({"id": "beef"}, "pass")), tmp_path / "zip")
     with pytest.raises(OddAnswer, match="want point cafe; got 'pass' of 'beef'"):
         unpack(tmp_path / "zip", tmp_path / "into", "cafe")
     assert unpack(tmp_path / "zip", tmp_path / "into", "beef") == "pass"

@@ -18,9 +18,9 @@ from typing import Any, Self
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from testctl_agent.switch.bmv2 import UNABLE
-from testctl_agent.switch.drivers import p4info, schema, simple_switch
-from testctl_agent.switch.drivers.p4runtime import P4RuntimeDriver
+from testctl_bmv2 import p4info, simple_switch
+from testctl_bmv2.backend import UNABLE
+from testctl_bmv2.p4runtime import P4RuntimeDriver
 
 _STREAM_S = 60.0
 _MAX_AT_ONCE = 32
@@ -28,11 +28,6 @@ _MAX_AT_ONCE = 32
 
 Sent = tuple[int, bytes]
 """A P4 port and a packet."""
-
-
-def unavailable() -> str:
-    """Why BMv2 can't be used here; "" when it can."""
-    return simple_switch.unavailable() or schema.unavailable()
 
 
 @functools.cache

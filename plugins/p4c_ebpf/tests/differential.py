@@ -21,11 +21,11 @@ from random import Random
 from typing import Protocol
 
 from testctl_agent.spec.errors import DriverError
-from testctl_agent.switch.drivers import p4info
 from testctl_agent.switch.drivers.driver import Driver, Entry
+from testctl_bmv2 import p4info, simple_switch
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # as a script, too
-from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target, unavailable
+from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.program_files import Program, programs
 from plugins.p4c_ebpf.tests.random_packets import Maker
@@ -181,7 +181,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("programs", nargs="*", help="names; none: all")
     asked = parser.parse_args()
-    if reason := unavailable():
+    if reason := simple_switch.unavailable():
         parser.error(reason)
     chosen = [one for one in programs() if one.name not in LEFT_OUT]
     chosen = [one for one in chosen if not asked.programs or one.name in asked.programs]

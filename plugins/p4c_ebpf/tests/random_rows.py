@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_agent.switch.drivers.p4info import Action, Field, Info, Table
+from testctl_bmv2.p4info import Action, Field, Info, Table
 
 PORTS = (1, 2, 3, 4)
 """The P4 ports there are."""

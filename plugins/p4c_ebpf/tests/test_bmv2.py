@@ -9,10 +9,11 @@ import pytest
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Key, Range, Ternary
 from testctl_agent.switch.testbed_tables import built
+from testctl_bmv2 import simple_switch
 
-from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target, unavailable
+from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target
 
-pytestmark = pytest.mark.skipif(bool(unavailable()), reason=unavailable())
+pytestmark = pytest.mark.skipif(bool(simple_switch.unavailable()), reason=simple_switch.unavailable())
 
 HERE, THERE = 0x020000000001, 0x020000000002
 PACKET = THERE.to_bytes(6, "big") + HERE.to_bytes(6, "big") + b"\x88\xb5" + bytes(50)

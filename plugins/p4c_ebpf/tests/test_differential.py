@@ -7,20 +7,18 @@ import json
 from random import Random
 
 import pytest
-from testctl_agent.switch.drivers import p4info, schema
+from testctl_bmv2 import p4info, simple_switch
 
-from plugins.p4c_ebpf.tests import bmv2_target
 from plugins.p4c_ebpf.tests.program_files import Program, programs
 from plugins.p4c_ebpf.tests.random_packets import MIN, Maker, checksum
 from plugins.p4c_ebpf.tests.random_rows import Values, rows
 
 PACKETS, SEED = 100, 7
 EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
-needs_schema = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
 
 
 @pytest.mark.root(beside=True)
-@pytest.mark.skipif(bool(bmv2_target.unavailable()), reason=bmv2_target.unavailable())
+@pytest.mark.skipif(bool(simple_switch.unavailable()), reason=simple_switch.unavailable())
 @EVERY
 def test_both_do_the_same(program: Program) -> None:
     from plugins.p4c_ebpf.tests.differential import LEFT_OUT, compare
@@ -33,7 +31,6 @@ def test_both_do_the_same(program: Program) -> None:
     assert result.ipv6 or program.name not in ("testbed", "ipv6"), "some are of IPv6"
 
 
-@needs_schema
 @EVERY
 def test_the_seed_decides_rows_and_packets(program: Program) -> None:
     def made() -> tuple[object, list[bytes]]:

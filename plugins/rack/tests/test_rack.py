@@ -109,7 +109,7 @@ def test_what_no_installed_distribution_brings_is_named_with_the_one_that_would(
     where = "which comes with the distribution testctl-hardware: it is not installed"
     assert str(refused.value).splitlines() == [
         f"inventory/mine: alpha: testctl_generators: want one of iperf3, tgen; got 'trex', {where}",
-        f"inventory/mine: s1: testctl_backend: want one of bmv2, ebpf, netem; got 'tofino', {where}",
+        f"inventory/mine: s1: testctl_backend: want one of ebpf, netem; got 'tofino', {where}",
     ]
 
 

@@ -64,7 +64,7 @@ class Rack:
         return self.state / "inventory"
 
     def tool(self, what: str, *words: str) -> Done:
-        return run([str(ROOT / "tools" / "rack"), what, "--state", str(self.state), *words])
+        return run([str(ROOT / "plugins" / "rack" / "tools" / "rack"), what, "--state", str(self.state), *words])
 
     def play(self, name: str, *words: str) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")
@@ -337,19 +337,13 @@ def test_a_host_that_a_run_has_is_not_changed(rack: Rack) -> None:
     assert rack.changes() == before
 
 
-EARLIER = {
-    # As if another version were installed, and as versions were whose environment had the name itself.
-    "alpha": "mv $now venv-0; ln -sfn venv-0 venv",
-    "beta": "rm venv; mv $now venv",
-}
-
-
 def test_a_version_has_an_environment_of_its_own(rack: Rack) -> None:
     """The agent that runs keeps its files until it is restarted, from the new ones, which then are alone."""
     runs = "tr '\\0' ' ' < /proc/$(pgrep -u testctl -f 'serve --config')/cmdline; ls -d /opt/testctl-agent/venv*"
     before = {name: rack.inside(name, runs).said for name in rack.hosts()}
-    for name, script in EARLIER.items():
-        done = rack.inside(name, f"cd /opt/testctl-agent && now=$(readlink venv) && {script} && rm installed")
+    another = "cd /opt/testctl-agent && mv $(readlink venv) venv-0 && ln -sfn venv-0 venv && rm installed"
+    for name in ("alpha", "beta"):
+        done = rack.inside(name, another)
         assert done.code == 0, done.said
     done = rack.play("deploy")
     assert done.code == 0, done.said

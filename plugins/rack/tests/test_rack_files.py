@@ -155,7 +155,7 @@ def test_only_a_racks_directory_is_removed(tmp_path: Path, made: list[str]) -> N
 def test_what_the_agent_needs_is_pinned() -> None:
     needs = wheelhouse.needs(wheelhouse.AGENT, ("daemon",))
     assert {"grpcio", "protobuf"} <= needs
-    assert "p4runtime" not in needs, "an extra"
+    assert "p4runtime" not in needs, "BMv2's"
     pinned = wheelhouse.pins((ROOT / "constraints.txt").read_text(encoding="utf-8"), needs)
     starts = [line.partition("==")[0] for line in pinned.splitlines() if "==" in line]
     assert starts == sorted(needs)

@@ -117,7 +117,8 @@ class Leases:
         holder_name(self._who, holder)
         with self._change:
             self._refuse_if_held()
-            self._refuse_before_its_turn(ticket)
+            if why := self._queue.refusal(ticket):
+                raise HeldByOther(f"{self._who}: {why}")
             self._refuse_if_it_may_boot(ticket)
             if not self._unrestored:
                 return self._grant(holder, wanted_s, ticket)
@@ -128,10 +129,6 @@ class Leases:
             if self._unrestored:
                 raise Refusal(f"{self._who}: no lease before all is restored: {self._unrestored}")
             return self._grant(holder, wanted_s, ticket)
-
-    def _refuse_before_its_turn(self, ticket: str) -> None:
-        if why := self._queue.refusal(ticket):
-            raise HeldByOther(f"{self._who}: {why}")
 
     def _refuse_if_it_may_boot(self, ticket: str) -> None:
         if (noted := self._boots.noted) and noted.ticket != ticket:  # its place was not asked about any more

@@ -70,13 +70,13 @@ class Engine:
 
     def read(self, entity: str, parameter: str) -> Value:
         """The value a parameter has now."""
-        where, what = self._at(Entry(entity, parameter, ""))
+        where, what = self._at(Entry(entity, parameter, "", ""))
         return what.read(where, parameter)
 
     def unavailable(self, entity: str, parameter: str) -> str:
         """Why a parameter can't be set here; empty when it can."""
         try:
-            where, what = self._at(Entry(entity, parameter, ""))
+            where, what = self._at(Entry(entity, parameter, "", ""))
             return what.unavailable(where, parameter)
         except TestctlError as error:
             return str(error)

@@ -29,14 +29,6 @@ def _flags(device: str) -> str:
     return " ".join(word for bit, word in _FLAGS.items() if flags & bit) or "none"
 
 
-def _mac(device: str) -> str:
-    return nl.link(device)[1].get(_ADDRESS, b"").hex(":")
-
-
-def _xdp(device: str) -> str:
-    return digest(nl.link(device)[1].get(_XDP, b""))
-
-
 def _options(entry: qdisc.Entry) -> bytes:
     """A qdisc's options without what counts or is numbered anew."""
     if entry.kind == "bpf":  # the program's id is another after every load, its tag is not
@@ -75,21 +67,17 @@ def _filters(device: str) -> str:
     return "; ".join(sorted(_shown(e) for parent in parents for e in qdisc.filters(device, parent))) or "none"
 
 
-def _offloads(device: str) -> str:
-    return " ".join(ethtool.features(device)) or "none"
-
-
 READERS: Mapping[str, Callable[[str], str]] = {
-    "address": _mac,
+    "address": lambda device: nl.link(device)[1].get(_ADDRESS, b"").hex(":"),
     "classes": _classes,
     "filters": _filters,
     "flags": _flags,
     "mtu": lambda device: _number(device, _MTU),
-    "offloads": _offloads,
+    "offloads": lambda device: " ".join(ethtool.features(device)) or "none",
     "promiscuity": lambda device: _number(device, _PROMISCUITY),
     "qdiscs": _qdiscs,
     "txqueuelen": lambda device: _number(device, _TXQLEN),
-    "xdp": _xdp,
+    "xdp": lambda device: digest(nl.link(device)[1].get(_XDP, b"")),
     **attest_ip.READERS,
     **attest_nic.READERS,
 }

@@ -39,15 +39,15 @@ def this_boot() -> str:
 class Entry:
     """The value of an entity's parameter before it was changed.
 
-    wanted   what it was changed to; None: not known
-    boot     of the machine, when that was; "": not known
+    wanted   what it was changed to
+    boot     of the machine, when that was; "": of a journal that does not outlive it
     settled  the change was completed, and its restoring has not begun
     """
 
     entity: str
     parameter: str
     value: Value
-    wanted: Value | None = None
+    wanted: Value
     boot: str = ""
     settled: bool = False
 
@@ -70,7 +70,7 @@ def _parsed(number: int, line: str) -> Entry | Unreadable | Mark:
     except (ValueError, TypeError, RecursionError):
         return Unreadable(number, line)
     texts = (found.entity, found.parameter, found.boot)
-    values = isinstance(found.value, str | int | float) and isinstance(found.wanted, str | int | float | None)
+    values = all(isinstance(value, str | int | float) for value in (found.value, found.wanted))
     fits = all(isinstance(text, str) for text in texts) and values and isinstance(found.settled, bool)
     return found if fits else Unreadable(number, line)
 
@@ -78,9 +78,7 @@ def _parsed(number: int, line: str) -> Entry | Unreadable | Mark:
 def _line(entry: Entry | Unreadable) -> str:
     if isinstance(entry, Unreadable):
         return entry.line + "\n"
-    fields: dict[str, Value] = {"entity": entry.entity, "parameter": entry.parameter, "value": entry.value}
-    if entry.wanted is not None:
-        fields["wanted"] = entry.wanted
+    fields = {"entity": entry.entity, "parameter": entry.parameter, "value": entry.value, "wanted": entry.wanted}
     if entry.boot:
         fields["boot"] = entry.boot
     if entry.settled:

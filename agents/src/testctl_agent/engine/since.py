@@ -59,9 +59,8 @@ def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Colle
         if value is None or value in (oldest[which], entry.wanted):
             continue
         was = shown(oldest[which])
-        wanted = "?" if entry.wanted is None else shown(entry.wanted)
         found[which] = (
-            f"was {was}, is {shown(value)}; it was set to {wanted}, and somebody else has changed it since: set it to "
-            f"{was}, or, to keep what it is, remove its lines from {journal.path}"
+            f"was {was}, is {shown(value)}; it was set to {shown(entry.wanted)}, and somebody else has changed it "
+            f"since: set it to {was}, or, to keep what it is, remove its lines from {journal.path}"
         )
     return found

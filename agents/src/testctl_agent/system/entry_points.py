@@ -25,6 +25,7 @@ from testctl_agent.spec.errors import TestbedError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+BMV2 = "testctl-bmv2"
 HARDWARE = "testctl-hardware"
 """The distribution of this repository with what has never met hardware (plugins/hardware)."""
 
@@ -95,7 +96,7 @@ class Group:
 
 GENERATORS = Group("testctl_agent.generators", "generator", "task", {"trex": HARDWARE})
 PARAMETERS = Group("testctl_agent.parameters", "parameter", "read", {})
-BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", {"tofino": HARDWARE})
+BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backend", {"bmv2": BMV2, "tofino": HARDWARE})
 
 
 @functools.cache

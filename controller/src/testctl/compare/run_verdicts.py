@@ -26,9 +26,9 @@ MOST_POINTS = 100
 
 @dataclass(frozen=True)
 class _Expected:
-    """An entry of summary.json's `expectations`; place: None in runs of an older testctl.
+    """An entry of summary.json's `expectations`; place: None where the plan was in no file.
 
-    alone  whether no point fails by it; runs of an older testctl do not say so
+    alone  whether no point fails by it
     """
 
     name: str

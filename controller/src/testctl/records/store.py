@@ -189,7 +189,7 @@ class Records:
 
     @classmethod
     def load(cls, directory: Path) -> Records:
-        """Read what `save` wrote, and point.json and outcome.json, which an older records.json repeats.
+        """Read what `save` wrote, and point.json and outcome.json.
 
         Raises RecordsError when something is missing or of another schema.
         """
@@ -202,8 +202,8 @@ class Records:
             **tables,
             counters=documents["counters"],
             notes=documents["notes"],
-            point=_parsed(PointSpec.from_json, directory / "point.json", documents.get("point")),
-            outcome=_parsed(Outcome.from_json, directory / "outcome.json", documents.get("outcome")),
+            point=_parsed(PointSpec.from_json, directory / "point.json"),
+            outcome=_parsed(Outcome.from_json, directory / "outcome.json"),
         )
 
 
@@ -239,10 +239,10 @@ def load_raw(pointdir: Path) -> Records:
     return make_records(point, _parsed(Outcome.from_json, raw / "outcome.json"), raw)
 
 
-def _parsed(parse: Callable[[Any], T], path: Path, document: Any = None) -> T:
-    """The object of a JSON file, or of its copy in an older records.json.  Raises RecordsError."""
+def _parsed(parse: Callable[[Any], T], path: Path) -> T:
+    """The object of a JSON file.  Raises RecordsError."""
     try:
-        return parse(read_object(path) if document is None else document)
+        return parse(read_object(path))
     except ValueError as error:
         raise RecordsError(path, str(error)) from error
 

@@ -21,7 +21,7 @@ from testctl.records import Records
 from testctl.records.files import json_text
 from testctl.records.parquet import cleaned, read_parquet
 from testctl.results import layout, shapes
-from testctl.results.verdict_file import VerdictFile
+from testctl.results.verdict_file import FORMAT, VerdictFile
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,14 @@ def load_point(path: Path, expected: Point | None = None) -> RunPoint:
 
     expected: the point of the current plan, which saves reading it
     """
-    data = read_json(path / layout.VERDICT, shapes.VERDICT)
+    data = read_json(path / layout.VERDICT)
+    if data.get("format") != FORMAT:
+        raise PlanError(
+            f"{path / layout.VERDICT}: format: want {FORMAT}; got {data.get('format')!r:.40}: another version of "
+            "testctl wrote it"
+        )
+    if why := misfit(data, shapes.VERDICT):
+        raise PlanError(f"{path / layout.VERDICT}: {why}")
     point = read_json(path / layout.POINT, shapes.POINT) if expected is None else vars(expected)
     if data["id"] != path.name or data["verdict"] not in layout.VERDICTS:
         raise PlanError(f"{path}: want the verdict of point {path.name}; got {data['verdict']!r} of {data['id']!r}")

@@ -13,21 +13,31 @@ TUPLES = [[object]]
 
 POINT = {"id?": str, "tuples?": TUPLES, "repeat?": int}
 VERDICT = {
+    "format": int,
+    "id": str,
+    "verdict": str,
+    "reason": str,
+    "measured": {"verdict": str, "reason": str},
+    "digest": str,
+    "code_key": str,
+    "analysis": Named(str),
+    "kernel": str,
+    "files": Named({"size": int, "sha256": str}),
+    "wall_s": float,
+    "virtual_s": float,
+    "reused_from?": str,
+}
+ENTRY = {
     "id": str,
     "verdict": str,
     "reason?": str,
     "digest?": str,
-    "code_key?": str,
-    "kernel?": str,
-    "wall_s?": float,
-    "virtual_s?": float,
+    "tuples": TUPLES,
+    "metrics?": (VALUES, None),
+    "wall_s?": NUMBER,
+    "virtual_s?": NUMBER,
     "reused_from?": str,
-    "measured?": {"verdict": str, "reason": str},
-    "analysis?": Named(str),
-    "files?": Named({"size": int, "sha256": str}),
-    "format?": int,
 }
-ENTRY = VERDICT | {"tuples": TUPLES, "metrics?": (VALUES, None), "wall_s?": NUMBER, "virtual_s?": NUMBER}
 """A point in summary.json."""
 HEAD = {
     "run?": str,

@@ -22,10 +22,10 @@ class VerdictFile:
     digest       of the point's records; "" if it has none
     code_key     hash of everything besides the point that determines the raw files: kernel, agents, tgen
     analysis     hashes of the code that made the other files: {"records": …, "metrics": …}
-    kernel       the release of the kernel that ran, "" where none did; None: not known
-    files        the manifest; None: there is none
+    kernel       the release of the kernel that ran, "" where none did; None: not read
+    files        the manifest; None: not read
     reused_from  the run that measured the point, where that was an earlier one
-    format       FORMAT, or what another version of testctl wrote
+    format       FORMAT; the reader of runs refuses any other, and reuse does not use its points
     """
 
     id: str
@@ -39,7 +39,7 @@ class VerdictFile:
     kernel: str | None = None
     files: Manifest | None = None
     reused_from: str = ""
-    format: int | None = FORMAT
+    format: int = FORMAT
 
     def to_json(self) -> dict[str, Any]:
         rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("judged", "measured")}
@@ -49,18 +49,5 @@ class VerdictFile:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> VerdictFile:
         """From an object of the shape shapes.VERDICT.  Raises ValueError for an unknown verdict."""
-        judged = Judgement.from_json(document)
-        return cls(
-            id=str(document["id"]),
-            judged=judged,
-            measured=Judgement.from_json(document["measured"]) if "measured" in document else judged,
-            digest=str(document.get("digest") or ""),
-            code_key=str(document.get("code_key") or ""),
-            analysis=document.get("analysis") or {},
-            wall_s=float(document.get("wall_s") or 0.0),
-            virtual_s=float(document.get("virtual_s") or 0.0),
-            kernel=document.get("kernel"),
-            files=document.get("files"),
-            reused_from=str(document.get("reused_from") or ""),
-            format=document.get("format"),
-        )
+        rest = {f.name: document[f.name] for f in fields(cls) if f.name in document and f.name != "measured"}
+        return cls(judged=Judgement.from_json(document), measured=Judgement.from_json(document["measured"]), **rest)

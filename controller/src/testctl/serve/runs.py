@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.units import show_metric
-from testctl.plan import figures_of
+from testctl.plan import Judgement, figures_of
 from testctl.report.factors import describe, factors
 from testctl.report.failures import failure_lines
 from testctl.report.metrics import columns, number_of
@@ -214,17 +214,18 @@ def _of_summary(entry: Any, there: Mapping[str, Path], damage: list[str]) -> Run
         if listing.own_file(place, layout.POINT) is None:
             raise PlanError(f"{place.name}/{layout.POINT}: want a plain file; there is none")
         asked = read_json(place / layout.POINT, shapes.POINT)  # read now, so that one that is not whole is shown here
+        judged = Judgement.from_json(entry)
         return RunPoint(
             path=place,
             id=place.name,
             tuples=tuple((str(e), str(p), v) for e, p, v in entry["tuples"]),
-            verdict=str(entry["verdict"]),
-            reason=str(entry.get("reason", "")),
+            verdict=judged.verdict,
+            reason=judged.reason,
             digest=str(entry.get("digest", "")),
             wall_s=float(entry.get("wall_s") or 0),
             virtual_s=float(entry.get("virtual_s") or 0),
             metrics=entry.get("metrics") or {},
-            verdict_file=VerdictFile.from_json(entry),
+            verdict_file=VerdictFile(place.name, judged, judged, reused_from=str(entry.get("reused_from", ""))),
             repeat=asked.get("repeat", 0),
         )
     except TestctlError as error:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system.entry_points import Group
 
 from testctl.core.testbed_kind import RACK
@@ -26,7 +26,12 @@ TESTBEDS = Group("testctl.testbeds", "testbed", "testbed", {RACK.name: "testctl-
 def find(word: str) -> Testbed:
     """Raises PlanError when it is neither a testbed's name nor a path, TestbedError when the testbed can't be had."""
     names = [name for name in TESTBEDS.names() if name != RACK.name]
-    if word not in names and not Path(word).exists():
+    if word not in names and not (word and Path(word).exists()):
         raise PlanError(f"--testbed: want {', '.join(names)} or an Ansible inventory; got {word!r}, which is not there")
+    if word not in names and RACK.name not in TESTBEDS.names():
+        raise TestbedError(
+            f"--testbed: want {' or '.join(names)}; got {word!r}: an inventory needs the distribution "
+            f"{TESTBEDS.known[RACK.name]}, which is not installed"
+        )
     found: Testbed = TESTBEDS.module(word if word in names else RACK.name).testbed(word)
     return found

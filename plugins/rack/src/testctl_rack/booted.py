@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.leased_agents import CLOCK_NS, offset, seconds
-from testctl_rack.mtls import ANSWER_S, explain, open_channel, read_keys
+from testctl_rack.mtls import ANSWER_S, describe, explain, open_channel, read_keys
 
 BOOT_LIMIT = "TESTCTL_BOOT_S"
 """Environment variable: the seconds that a machine has from its reboot until its agent answers."""
@@ -64,7 +64,7 @@ class Booted:
         seen, wrong = {}, {}
         for machine in machines:
             try:
-                seen[machine.name] = seen_in(self._ask(machine, lambda stub: _describe(stub)))
+                seen[machine.name] = seen_in(self._ask(machine, describe))
             except grpc.RpcError as error:
                 wrong[machine.name] = explain(str(machine), error)
         return seen, wrong
@@ -100,12 +100,6 @@ class Booted:
         except grpc.RpcError:
             return False
         return bool(abs(offset_ns) - error_ns <= CLOCK_NS / 2)
-
-
-def _describe(stub: Any) -> pb.Description:
-    # One parameter: whether all others can be had is of no interest.
-    found: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
-    return found
 
 
 def _clock(stub: Any, ticket: str) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 from testctl.results.atomic import check_room, naming_path
@@ -68,6 +69,12 @@ def open_channel(machine: Machine, keys: Keys) -> grpc.Channel:
         ("grpc.max_reconnect_backoff_ms", 1000),
     ]
     return grpc.secure_channel(machine.listen, credentials, options)
+
+
+def describe(stub: Any) -> pb.Description:
+    """An agent's description, of one parameter: of all that it could have takes a slow host seconds."""
+    found: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
+    return found
 
 
 def can_not(error: grpc.RpcError) -> bool:

@@ -55,8 +55,8 @@ class Placement:
     def placed(self, point: Point) -> Point:
         """The point with the addresses of the rack instead of the plan's own (its id stays)."""
         hosts = {name: self.machines[name].address for name in point.topology.hosts}
-        hosts6 = {name: self.machines[name].address6 for name in hosts}
-        known = {name: address for name, address in hosts6.items() if address and self._needs_ipv6(point)}
+        ipv6 = any(flow.family == IPV6 for flow in point.flows)
+        known = {name: address for name in hosts if ipv6 and (address := self.machines[name].address6)}
         return replace(point, topology=replace(point.topology, hosts=hosts, hosts6=known))
 
     def lacks_ipv6(self, point: Point) -> str:
@@ -67,9 +67,6 @@ class Placement:
             f"{machine}, testctl_address6: want its IPv6 address, for flow {flow} with family {IPV6}; got none"
             for machine, flow in lacking.items()
         )
-
-    def _needs_ipv6(self, point: Point) -> bool:
-        return any(flow.family == IPV6 for flow in point.flows)
 
     def to_json(self) -> dict[str, str]:
         return {name: machine.name for name, machine in self.machines.items()}
@@ -84,10 +81,11 @@ def place(topology: Topology, rack: Rack) -> Placement:
     kinds = {**dict.fromkeys(topology.switches, "switch"), **dict.fromkeys(topology.hosts, "host")}
     found = _search(topology.switches, kinds, topology, rack, {})
     if found is None:
+        cables = [f"{to}-{switch.name}" for switch in rack.of_kind("switch") for to in switch.ports]
         raise PlanError(
             f"{rack.path}: the plan's topology does not fit: it needs {_count(list(kinds.values()))} joined as "
             f"{', '.join(f'{a}-{b}' for a, b in topology.links)}; the rack has "
-            f"{_count([s.kind for s in rack.machines.values()])} joined as {_joints(rack)}"
+            f"{_count([s.kind for s in rack.machines.values()])} joined as {', '.join(cables) or 'nothing'}"
             f"{_out_of_service(rack)}"
         )
     return Placement({name: found[name] for name in topology.entities})
@@ -162,7 +160,3 @@ def _out_of_service(rack: Rack) -> str:
     found = [f"{machine} is out of service: {machine.out_of_service}" for machine in rack.machines.values()
              if machine.out_of_service]  # fmt: skip
     return "".join(f"; {text}" for text in found)
-
-
-def _joints(rack: Rack) -> str:
-    return ", ".join(f"{to}-{s.name}" for s in rack.of_kind("switch") for to in s.ports) or "nothing"

@@ -32,7 +32,7 @@ from testctl_rack.inventory_file import Machine, Rack, read_rack
 from testctl_rack.kernels import Kernels, back, in_order, short, wanted
 from testctl_rack.leased_agents import CLOCK_NS, RemoteAgents
 from testctl_rack.menus import menus
-from testctl_rack.mtls import ANSWER_S, HELD, Keys, explain, open_channel, read_keys
+from testctl_rack.mtls import ANSWER_S, HELD, Keys, describe, explain, open_channel, read_keys
 from testctl_rack.paths import RackPaths
 from testctl_rack.placement import Placement, place
 from testctl_rack.reservation import Reservation, holder
@@ -233,7 +233,7 @@ def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | st
     with open_channel(machine, keys) as channel:
         stub = new_stub(channel)
         try:
-            description = _short_description(stub)
+            description = describe(stub)
             facts = stub.Attest(pb.AttestRequest(), timeout=ANSWER_S).facts
             who = holder("looking whether it is free")
             request = pb.AcquireRequest(holder=who, lifetime_ns=10**9, ticket=ticket)
@@ -249,13 +249,6 @@ def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | st
         if want != got:
             return f"{machine}: {what}: want {want}; got {got}; deploy it again: ansible-playbook playbooks/deploy.yml"
     return lacking_device(machine, facts) or description
-
-
-def _short_description(stub: Any) -> pb.Description:
-    """Without what it could have of all parameters, which takes a slow host seconds."""
-    request = pb.DescribeRequest(parameters=["kernel"])
-    found: pb.Description = stub.Describe(request, timeout=ANSWER_S, wait_for_ready=False)
-    return found
 
 
 def lacking_device(machine: Machine, facts: Mapping[str, str]) -> str:

@@ -229,7 +229,9 @@ def _of_host(word: str) -> tuple[str, tuple[str, ...]]:
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(prog="tools/wheelhouse", description="All that agents are installed from.")
+    words = argparse.ArgumentParser(
+        prog="plugins/rack/tools/wheelhouse", description="All that agents are installed from."
+    )
     words.add_argument("dir", type=Path)
     words.add_argument("--python", action="append", metavar="VERSION", help="of the hosts (3.11); may be repeated")
     words.add_argument("--backend", action="append", default=[], metavar="SWITCH=NAME", help="its testctl_backend")

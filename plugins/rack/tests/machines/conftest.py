@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rack of machines of these tests, made once; where QEMU is not installed they are skipped, with the reason.
 
-By TESTCTL_MACHINES: "ci" runs test_rack_of_machines.py, 15 min on two slow processors with TCG; "all" (`make
-machines`) runs the others too and prints a table of what was shown; without it they are skipped.
+By TESTCTL_MACHINES: "ci" runs test_rack_of_machines.py and test_unit.py, 18 min on two slow processors with TCG; "all"
+(`make machines`) runs the others too and prints a table of what was shown; without it they are skipped.
 TESTCTL_MACHINES_STATE=DIR: on a rack that is up and deployed, for those who write a test.
 """
 
@@ -20,7 +20,7 @@ from machine_rack import rack as tool
 from plugins.rack.tests.machines.machines import MANAGEMENT, Machines, changed
 
 ALL = os.environ.get("TESTCTL_MACHINES") == "all"
-CI = "test_rack_of_machines.py"
+CI = ("test_rack_of_machines.py", "test_unit.py")
 STATE = os.environ.get("TESTCTL_MACHINES_STATE", "")
 ONE = ["--limit", "controller,alpha"]
 OWNER = "owner"
@@ -29,14 +29,14 @@ _took: dict[str, tuple[str, float, str]] = {}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    return True if not ALL and collection_path.name.startswith("test_") and collection_path.name != CI else None
+    return True if not ALL and collection_path.name.startswith("test_") and collection_path.name not in CI else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One rack serves all: its deployment first, its teardown last but for what leaves traces."""
     here = Path(__file__).parent
     mine = [item for item in items if item.path.parent == here]
-    turns = sorted(mine, key=lambda item: (item.path.name == LAST, TEARDOWN in item.name, item.path.name != CI))
+    turns = sorted(mine, key=lambda item: (item.path.name == LAST, TEARDOWN in item.name, item.path.name not in CI))
     places = [index for index, item in enumerate(items) if item.path.parent == here]
     for index, item in zip(places, turns, strict=True):
         items[index] = item

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rack of machines for tests: what a person does to it, with tools/rack, ansible-playbook, ssh and testctl."""
+"""A rack of machines for tests: what a person does to it, by tools/rack, ansible-playbook, ssh and testctl."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Machines:
         return self.state / "inventory"
 
     def tool(self, what: str, *words: str) -> Done:
-        return run([str(ROOT / "tools" / "rack"), what, *words, "--state", str(self.state)])
+        return run([str(ROOT / "plugins" / "rack" / "tools" / "rack"), what, *words, "--state", str(self.state)])
 
     def play(self, name: str, *words: str, inventory: Path | None = None) -> Done:
         program = Path(sys.executable).with_name("ansible-playbook")
@@ -118,15 +118,18 @@ class Machines:
         """The cable to the management network."""
         network.plug(self.rack.of(name), up)
 
-    def attest(self, name: str) -> dict[str, str]:
+    def channel(self, name: str) -> grpc.Channel:
+        """To an agent, as a controller opens it."""
         found = read_rack(self.inventory)
-        with open_channel(found.machines[name], read_keys(found.keys)) as channel:
+        return open_channel(found.machines[name], read_keys(found.keys))
+
+    def attest(self, name: str) -> dict[str, str]:
+        with self.channel(name) as channel:
             return dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
 
     def clock_state(self, name: str) -> dict[str, Any]:
         """What keeps a machine's clock, as its agent reports it."""
-        found = read_rack(self.inventory)
-        with open_channel(found.machines[name], read_keys(found.keys)) as channel:
+        with self.channel(name) as channel:
             stub = new_stub(channel)
             lease = stub.Acquire(pb.AcquireRequest(holder="a test", lifetime_ns=60 * 10**9), timeout=60)
             sent = {"metadata": [(LEASE_KEY, lease.token)], "timeout": 60}

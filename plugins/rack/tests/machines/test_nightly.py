@@ -81,7 +81,7 @@ def controller(up: Machines) -> Iterator[Path]:
     try:
         yield inventory
     finally:
-        shutil.rmtree(inventory)  # `tools/rack down` removes what tools/rack has made
+        shutil.rmtree(inventory)  # `plugins/rack/tools/rack down` removes what plugins/rack/tools/rack has made
 
 
 def _send_checkout(up: Machines) -> None:

@@ -30,7 +30,7 @@ def test_a_host_out_of_service(rack: Machines) -> None:
     try:
         done = rack.testctl("run", str(rack.plan(SHORT)), "--testbed", str(other))
     finally:
-        shutil.rmtree(other)  # `tools/rack down` removes what tools/rack has made
+        shutil.rmtree(other)  # `plugins/rack/tools/rack down` removes what plugins/rack/tools/rack has made
     assert done.code == 2
     assert "host beta" in done.said
     assert "is out of service: its NIC is in another host" in done.said

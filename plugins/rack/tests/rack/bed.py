@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack whose agents are processes of the test: started, killed, slowed and unplugged one by one (root).
 
-The network, the inventory and the certificates are those of tools/rack; there is no SSH in it.
+The network, the inventory and the certificates are those of plugins/rack/tools/rack; there is no SSH in it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from simulated_rack.plan import Node, SimulatedRack, plan
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 from testctl_rack.grpc_agents import new_stub
-from testctl_rack.inventory_file import read_rack
+from testctl_rack.inventory_file import Rack, read_rack
 from testctl_rack.mtls import Keys, open_channel, read_keys
 from testctl_rack.rack import check
 
@@ -50,7 +51,7 @@ READY_S = 120.0
 
 
 class Bed:
-    """The rack, and what a test does to it.  hosts: alpha, beta; the switch: s1."""
+    """The rack, and what a test does to it.  hosts: alpha, beta, …; the switch: s1."""
 
     def __init__(self, rack: SimulatedRack, where: Path) -> None:
         self.rack = rack
@@ -134,9 +135,14 @@ class Bed:
                 process.stdout.close()
 
     @cached_property
-    def _read(self) -> tuple[Any, Keys]:
+    def _read(self) -> tuple[Rack, Keys]:
         found = read_rack(self.inventory)
         return found, read_keys(found.keys)
+
+    def hosts(self) -> Rack:
+        """The rack as the controller reads it, without the switch."""
+        found = self._read[0]
+        return replace(found, machines={node.name: found.machines[node.name] for node in self.rack.hosts})
 
     def attest(self) -> dict[str, dict[str, str]]:
         """The present attestation of every machine."""
@@ -255,9 +261,9 @@ class Bed:
 
 
 @contextmanager
-def bed(where: Path) -> Iterator[Bed]:
-    """A rack with three running agents; everything goes with it.  Raises TestbedError where another rack is up."""
-    rack = plan(where / "state", 2)
+def bed(where: Path, hosts: int = 2) -> Iterator[Bed]:
+    """A rack with running agents; everything goes with it.  Raises TestbedError where another rack is up."""
+    rack = plan(where / "state", hosts)
     remove_abandoned()
     network.refuse(rack)
     owned(rack.state)

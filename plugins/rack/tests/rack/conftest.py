@@ -12,8 +12,9 @@ from plugins.rack.tests.rack.bed import Bed, bed
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
-    with bed(tmp_path_factory.mktemp("rack")) as found:
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """A module's HOSTS says how many hosts it has, if not two."""
+    with bed(tmp_path_factory.mktemp("rack"), getattr(request.module, "HOSTS", 2)) as found:
         yield found
 
 

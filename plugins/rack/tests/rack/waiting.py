@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[4]
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT), str(ROOT / "plugins" / "rack" / "tools")]
 
 from plugins.rack.tests.rack.bed import bed  # noqa: E402  the path is set above
 
