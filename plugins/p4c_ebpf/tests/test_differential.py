@@ -19,7 +19,7 @@ EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: progr
 needs_schema = pytest.mark.skipif(bool(schema.unavailable()), reason=schema.unavailable())
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.skipif(bool(bmv2_target.unavailable()), reason=bmv2_target.unavailable())
 @EVERY
 def test_both_do_the_same(program: Program) -> None:

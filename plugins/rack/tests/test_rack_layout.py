@@ -25,7 +25,7 @@ PLAY = """\
   tasks:
     - ansible.builtin.include_role: {name: agent, tasks_from: old_layout}
 """
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.alone
 
 
 def old(case: Path) -> Path:

@@ -26,7 +26,7 @@ CONFIG = {
 }  # fmt: skip
 PROGRAM = "#!/usr/bin/python3\nimport sys\nfrom testctl_agent.main import main\nsys.exit(main())\n"
 PATHS = "PYTHONPATH=/opt/testctl-agent/src:/opt/testctl-agent/site\n"
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
