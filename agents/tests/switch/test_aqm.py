@@ -148,7 +148,7 @@ LINUXS = {
 }
 DRAWN = {
     "pie ecn": "pie limit 100000 target 15ms tupdate 15ms ecn",
-    "fq_pie ecn": "fq_pie limit 100000 flows 1024 quantum 1514 target 15ms tupdate 15ms ecn",
+    "fq_pie qdelay_ref 5ms ecn": "fq_pie limit 100000 flows 1024 quantum 1514 target 5ms tupdate 15ms ecn",
     "red min 30kB max 90kB ecn": "",
 }
 
