@@ -521,59 +521,7 @@ static int port_dump_stats(struct Qdisc *sch, struct gnet_dump *to)
 	return gnet_stats_copy_app(to, &port->counts, sizeof(port->counts));
 }
 
-static int port_graft(struct Qdisc *sch, unsigned long class, struct Qdisc *child, struct Qdisc **old,
-		      struct netlink_ext_ack *why)
-{
-	struct lab_port *port = qdisc_priv(sch);
-
-	if (!port->child)
-		return -EOPNOTSUPP;
-	*old = qdisc_replace(sch, child ? child : &noop_qdisc, &port->child);
-	port->packets = 0;
-	port->bytes = 0;
-	count(port);
-	return 0;
-}
-
-static struct Qdisc *port_leaf(struct Qdisc *sch, unsigned long class)
-{
-	return ((struct lab_port *)qdisc_priv(sch))->child;
-}
-
-static unsigned long port_find(struct Qdisc *sch, u32 classid)
-{
-	return CHILD_CLASS;
-}
-
-static void port_walk(struct Qdisc *sch, struct qdisc_walker *walker)
-{
-	if (walker->stop || !((struct lab_port *)qdisc_priv(sch))->child)
-		return;
-	if (walker->count >= walker->skip && walker->fn(sch, CHILD_CLASS, walker) < 0)
-		walker->stop = 1;
-	else
-		walker->count++;
-}
-
-static int port_dump_class(struct Qdisc *sch, unsigned long class, struct sk_buff *to, struct tcmsg *message)
-{
-	message->tcm_handle |= TC_H_MIN(CHILD_CLASS);
-	message->tcm_info = ((struct lab_port *)qdisc_priv(sch))->child->handle;
-	return 0;
-}
-
-static void port_emptied(struct Qdisc *sch, unsigned long class)
-{
-}
-
-static const struct Qdisc_class_ops port_classes = {
-	.graft = port_graft,
-	.leaf = port_leaf,
-	.find = port_find,
-	.walk = port_walk,
-	.dump = port_dump_class,
-	.qlen_notify = port_emptied,
-};
+#include "port_classes.h"
 
 static struct Qdisc_ops port_operations __read_mostly = {
 	.id = "testctl_port",
