@@ -9,10 +9,10 @@ SECONDS_EACH ?= 60
 BIN := .venv/bin
 
 
-.PHONY: help setup run papers rack machines test check bench fuzz audit docs gen p4 format clean
+.PHONY: help setup run papers rack machines test test-all check bench fuzz audit docs gen p4 format clean
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 setup: ## Install what is missing: packages, .venv, the lab's kernel
 	@tools/setup 6.12
@@ -33,10 +33,17 @@ machines: ## Deploy to a rack of QEMU machines, boot its kernels, meet it with f
 	@tools/setup --rack --machines
 	@TESTCTL_MACHINES=all $(BIN)/python -m pytest -p no:cacheprovider -s plugins/rack/tests/machines
 
-test: ## All tests: unit, lab and, as root, namespace tests; DURATIONS=1 lists the slowest
+test: ## The core's tests: unit, lab, as root namespaces, one browser, one rack; test-rack, … a plug-in's, test-all all
+	@tools/setup --test 6.12
+	@$(BIN)/python tools/suites.py core --testers $(TESTERS)
+
+test-all: ## Every suite: also the plug-ins', long tests, the lab's on 6.1, a rack of QEMU machines
 	@tools/setup --test 6.12 6.1
-	@$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder \
-		$(if $(DURATIONS),--durations=50 --durations-min=1)
+	@$(BIN)/python tools/suites.py others core --testers $(TESTERS)
+
+test-%:
+	@tools/setup --test 6.12
+	@$(BIN)/python tools/suites.py $* --testers $(TESTERS)
 
 check: ## Formatting, lint, types, import rules, generated files
 	@tools/check

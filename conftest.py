@@ -3,19 +3,14 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import os
-import re
 import shlex
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Generator
-from contextlib import suppress
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,33 +19,6 @@ from testctl.lab.cpu_pinning import own_processor
 pytest_plugins = ["tests.leftovers"]
 
 ROOT = Path(__file__).parent
-MACHINE, LAB, NOTHING = range(3)
-LONGEST = [
-    "plugins/rack/tests/machines/test_rack_of_machines.py",
-    "agents/tests/switch/test_aqm.py",
-    "tests/test_one_line.py",
-    "tests/serve/test_browser.py",
-    "tests/test_run.py",
-    "tests/test_lab_exec.py",
-    "tests/serve/test_accessibility.py",
-    "tests/test_nightly.py",
-    "controller/tests/shrink/test_lab.py",
-    "tests/test_docs.py",
-    "tests/test_compare.py",
-    "tests/test_installed.py",
-    "tests/serve/test_lists.py",
-    "tests/test_fates.py",
-    "tests/serve/test_drawing.py",
-    "tests/serve/test_shown.py",
-    "tests/test_cluster.py",
-    "tests/test_kernel_faults.py",
-    "tests/test_gdb.py",
-    "controller/tests/lab/test_killed.py",
-    "tests/test_lab_network.py",
-    "tests/test_action.py",
-]
-"""Files of 13 to 160 s of processor time, longest first: the last one begun would run alone at the end."""
-
 LATE = pytest.mark.flaky(reruns=1, only_rerun=["TimeoutExpired", "TimeoutError"])
 
 # The same examples each time; `HYPOTHESIS_PROFILE=explore pytest …` looks for new ones.  A busy machine is no failure.
@@ -73,79 +41,19 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Root tests are skipped, with the reason, for those who aren't root; several processes begin with the longest.
+    """Tests that need root are skipped, with the reason, for other users.
 
     A test that ran into a timeout runs once more, and is listed as RERUN; any other failure is one.
     """
     for item in items:
-        root = item.get_closest_marker("root")
-        if os.geteuid() != 0 and root:
+        if os.geteuid() != 0 and (item.get_closest_marker("root") or item.get_closest_marker("alone")):
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
         if not item.get_closest_marker("flaky"):
             item.add_marker(LATE)
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: _order(item.nodeid))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Among several processes what needs the machine itself goes first on a processor: it is the longest way, and its
-    time is the wall clock's."""
-    if "PYTEST_XDIST_WORKER" in os.environ and os.geteuid() == 0:
-        with suppress(PermissionError):  # a container's root may not
-            os.setpriority(os.PRIO_PROCESS, 0, -10 if _needs(item.nodeid) == MACHINE else 0)
-    return (yield)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """`--dist loadfile`: a file's tests run in one process, and all that need the machine itself one after another.
-    (xdist's own groups do nothing with pytest 9.)"""
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Files(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "the machine" if _needs(nodeid) == MACHINE else nodeid.partition("::")[0]
-
-    return Files(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def _order(nodeid: str) -> tuple[int, int]:
-    """What needs the machine itself, which takes one process longest; then the longest files; then the lab's others."""
-    needs, file = _needs(nodeid), nodeid.partition("::")[0]
-    return (needs, 0) if needs == MACHINE or file not in LONGEST else (MACHINE, 1 + LONGEST.index(file))
-
-
-def _needs(nodeid: str) -> int:
-    """The machine itself, the lab, or neither, by the marks in a test's file."""
-    file, _, rest = nodeid.partition("::")
-    lab, alone = _marks(file)
-    name = rest.partition("[")[0]
-    return MACHINE if not alone.isdisjoint({"", name}) else LAB if lab else NOTHING
-
-
-@cache
-def _marks(file: str) -> tuple[bool, frozenset[str]]:
-    """Whether a file has tests of the lab, and those that need root and are not `beside`; "": all of them."""
-    text = (ROOT / file).read_text(encoding="utf-8")
-    lab = "mark.lab" in text
-    if "mark.root" not in text:
-        return lab, frozenset()
-    names, tests = {}, {}
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign):
-            names[ast.unparse(node.targets[0])] = ast.unparse(node.value)
-        elif isinstance(node, ast.FunctionDef):
-            tests[node.name] = [ast.unparse(word) for word in node.decorator_list]
-    tests[""] = [names.get("pytestmark", "")]
-    alone = re.compile(r"pytest\.mark\.root\b(?!\(beside=True)")
-    return lab, frozenset(
-        name for name, words in tests.items() if any(alone.search(names.get(word, word)) for word in words)
-    )
-
-
-KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12,6.1").split(",")
-"""The kernels that tests of the lab run on; others than these two only if the environment names them."""
+KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12").split(",")
+"""The kernels that tests of the lab run on: `make test-all` names 6.1 too."""
 
 
 @pytest.fixture(scope="session", params=KERNELS)

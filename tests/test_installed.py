@@ -168,7 +168,7 @@ def test_a_point_has_the_checkouts_digest(testctl: Path, empty: Path, digest: st
     assert summary["digest"] == digest
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.lab
 def test_an_ordinary_user_has_it_too(testctl: Path, empty: Path, digest: str) -> None:
     home = empty / "home"

@@ -206,7 +206,7 @@ def test_one_that_never_ends_is_ended() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_an_ordinary_user() -> None:
     kernel = built("6.12")
     assert kernel is not None
@@ -272,7 +272,7 @@ def test_a_plan_with_commands_has_metrics_and_repeats(tmp_path: Path) -> None:
     assert "the same:" in again
 
 
-@pytest.mark.root
+@pytest.mark.alone
 def test_a_plan_with_commands_in_namespaces(tmp_path: Path) -> None:
     run = tmp_path / "run"
     call("run", str(command_plan(tmp_path)), "--testbed", "netns", "--out", str(run), "--without", "switch.delay",

@@ -23,7 +23,7 @@ from testctl.system.netns_names import HOMES, NAMED, Owner, owner_of
 from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.network import qdisc
 
-root = pytest.mark.root
+root = pytest.mark.alone
 VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])
 PLAN = """
 about: short flows

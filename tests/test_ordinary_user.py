@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
         yield where
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.lab
 def test_another_user_has_roots_digest(home: Path) -> None:
     kernel = built("6.12")

@@ -26,12 +26,16 @@
 #ifndef TESTCTL_AQM_DUALPI2_H
 #define TESTCTL_AQM_DUALPI2_H
 
-#include "aqm_pie.h"
+#include "aqm_fifo.h"
 
 enum { DUALPI2_TARGET, DUALPI2_TUPDATE, DUALPI2_ALPHA, DUALPI2_BETA, DUALPI2_K,
        DUALPI2_MIN_TH, DUALPI2_RANGE, DUALPI2_TH_LEN, DUALPI2_WEIGHT };
 
 #define DUALPI2_COARSE (PORT_WORDS - 1)	/* not a parameter of any plan */
+#define DUALPI2_ONE (1ULL << 56)
+#define DUALPI2_GAIN_UNIT 1000	/* alpha and beta in 1/1000 Hz */
+#define DUALPI2_MOST_GAIN 100000
+#define DUALPI2_LONGEST_NS (10 * NSEC_PER_SEC)
 #define DUALPI2_MOST_K 16
 #define DUALPI2_MOST_PACKETS 1000000
 #define DUALPI2_ALL 10000	/* weights in 1/10000 */
@@ -51,12 +55,12 @@ static int dualpi2_check(const struct port_options *options)
 {
 	const u64 *word = options->word;
 
-	if (!word[DUALPI2_TARGET] || word[DUALPI2_TARGET] > PIE_LONGEST_NS || word[DUALPI2_MIN_TH] > PIE_LONGEST_NS ||
-	    word[DUALPI2_RANGE] > PIE_LONGEST_NS)
+	if (!word[DUALPI2_TARGET] || word[DUALPI2_TARGET] > DUALPI2_LONGEST_NS || word[DUALPI2_MIN_TH] > DUALPI2_LONGEST_NS ||
+	    word[DUALPI2_RANGE] > DUALPI2_LONGEST_NS)
 		return -EINVAL;
-	if (word[DUALPI2_TUPDATE] < NSEC_PER_USEC || word[DUALPI2_TUPDATE] > PIE_LONGEST_NS)
+	if (word[DUALPI2_TUPDATE] < NSEC_PER_USEC || word[DUALPI2_TUPDATE] > DUALPI2_LONGEST_NS)
 		return -EINVAL;
-	if (word[DUALPI2_ALPHA] > PIE_MOST_GAIN || word[DUALPI2_BETA] > PIE_MOST_GAIN)
+	if (word[DUALPI2_ALPHA] > DUALPI2_MOST_GAIN || word[DUALPI2_BETA] > DUALPI2_MOST_GAIN)
 		return -EINVAL;
 	if (!word[DUALPI2_K] || word[DUALPI2_K] > DUALPI2_MOST_K || word[DUALPI2_TH_LEN] > DUALPI2_MOST_PACKETS)
 		return -EINVAL;
@@ -115,6 +119,16 @@ static u64 dualpi2_head_ns(const struct port_queue *queue, u64 now_ns)
 	return skb ? now_ns - port_packet(skb)->ns : 0;
 }
 
+/* gain * delay, as a probability */
+static s64 dualpi2_term(u64 gain, s64 delay_ns)
+{
+	s64 limited = clamp_t(s64, delay_ns, -(s64)DUALPI2_LONGEST_NS, DUALPI2_LONGEST_NS);
+
+	limited = div_s64(limited * (s64)gain, DUALPI2_GAIN_UNIT);
+	limited = clamp_t(s64, limited, -2 * (s64)NSEC_PER_SEC, 2 * (s64)NSEC_PER_SEC);
+	return limited * (s64)(DUALPI2_ONE / NSEC_PER_SEC);
+}
+
 /* gain / 256 Hz for 64 ns, as a probability of 32 bits */
 static u32 dualpi2_coarse_gain(u64 gain)
 {
@@ -145,9 +159,9 @@ static void dualpi2_update(struct lab_port *port, u64 now_ns)
 	if (word[DUALPI2_COARSE]) {
 		d->base = dualpi2_coarse_base(d, word, delay);
 	} else {
-		change = pie_term(word[DUALPI2_ALPHA], (s64)delay - (s64)word[DUALPI2_TARGET]) +
-			 pie_term(word[DUALPI2_BETA], (s64)delay - (s64)d->old_delay_ns);
-		d->base = clamp_t(s64, (s64)d->base + change, 0, PIE_ONE);
+		change = dualpi2_term(word[DUALPI2_ALPHA], (s64)delay - (s64)word[DUALPI2_TARGET]) +
+			 dualpi2_term(word[DUALPI2_BETA], (s64)delay - (s64)d->old_delay_ns);
+		d->base = clamp_t(s64, (s64)d->base + change, 0, DUALPI2_ONE);
 	}
 	d->old_delay_ns = delay;
 }
@@ -155,10 +169,10 @@ static void dualpi2_update(struct lab_port *port, u64 now_ns)
 /* RFC 9332, appendix A.1: true as often as it is likely, at even distances. */
 static bool dualpi2_recur(struct dualpi2 *d, enum dualpi2_name name, u64 likelihood)
 {
-	d->count[name] += min(likelihood, PIE_ONE);
-	if (d->count[name] < PIE_ONE)
+	d->count[name] += min(likelihood, DUALPI2_ONE);
+	if (d->count[name] < DUALPI2_ONE)
 		return false;
-	d->count[name] -= PIE_ONE;
+	d->count[name] -= DUALPI2_ONE;
 	return true;
 }
 
@@ -168,8 +182,8 @@ static u64 dualpi2_ramp(const u64 *word, u64 wait_ns)
 	u64 over = wait_ns > word[DUALPI2_MIN_TH] ? wait_ns - word[DUALPI2_MIN_TH] : 0;
 
 	if (!over || over >= word[DUALPI2_RANGE])
-		return over ? PIE_ONE : 0;
-	return mul_u64_u64_div_u64(over, PIE_ONE, word[DUALPI2_RANGE]);
+		return over ? DUALPI2_ONE : 0;
+	return mul_u64_u64_div_u64(over, DUALPI2_ONE, word[DUALPI2_RANGE]);
 }
 
 /* Whether the packet, which has been taken from its queue, is to be dropped; it is marked here. */
@@ -178,7 +192,7 @@ static bool dualpi2_drops(struct lab_port *port, struct dualpi2 *d, enum dualpi2
 {
 	const u64 *word = port_options(port)->word;
 	u64 of_c = mul_u64_u64_shr(d->base, d->base, 56), of_l = word[DUALPI2_K] * d->base;
-	bool overload = of_l >= PIE_ONE;
+	bool overload = of_l >= DUALPI2_ONE;
 
 	if (name == DUALPI2_C || overload) {
 		if (dualpi2_recur(d, name, of_c))

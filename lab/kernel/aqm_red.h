@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RED (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", ToN 1993):
- * drops or marks arriving packets by the average of the bytes that wait.
+ * RED (Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", ToN 1993) with Floyd's
+ * "gentle", which Linux's RED has not: drops or marks arriving packets by the average of the bytes that wait.
  *
  *	avg = avg + (bytes - avg) * 2^-wq			for each arrival
  *	avg = avg * (1 - 2^-wq)^m				before, if the line was free while m packets of the MTU could be sent
  *	p   = max_p * (avg - min) / (max - min)			from min to max
- *	p   = max_p + (1 - max_p) * (avg - max) / max		with `gentle`, from max to 2 * max
+ *	p   = max_p + (1 - max_p) * (avg - max) / max		from max to 2 * max
  *	drop with p / (1 - count * p)				count: packets since the last drop or mark
  *
  * The average is in bytes with 2^-24 of one; a probability of 1 is 2^32.  What is beyond the last
  * line is dropped, ECN or not.  "bytes" are those of the packet that arrives, too.  A packet that
  * arrives at a free line and is dropped ends an idle time, and the next one begins with it.
- *
- * With RED_COARSE it is Linux's with `harddrop`, for comparison: the average has wq bits behind the point and is of
- * the packets before the one that arrives, and one random number R for the next drop, drawn at the last:
- *
- *	drop when p * count >= R				R uniform from 0 to 1
- *
- * After an idle time the average decays as by the table of tc: in cells of 2^RED_CELL_LOG us, by half for each
- * 2^32 / RED_CELL_HALVINGS cells, of which whole numbers count, and in proportion to the time within the first.
- * The packet that ends it is not part of the average.
  */
 #ifndef TESTCTL_AQM_RED_H
 #define TESTCTL_AQM_RED_H
@@ -29,21 +20,13 @@
 
 enum { RED_MIN, RED_MAX, RED_MAX_P, RED_WQ, RED_GENTLE, RED_ECN };
 
-/* Not parameters of any plan. */
-#define RED_CELL_LOG (PORT_WORDS - 3)
-#define RED_CELL_HALVINGS (PORT_WORDS - 2)
-#define RED_COARSE (PORT_WORDS - 1)
-
 #define RED_ONE (1ULL << 32)
 #define RED_FRACTION_BITS 24
 #define RED_MOST_BYTES (1ULL << 31)
-#define RED_LAST_CELL 255
-#define RED_MOST_HALVINGS 31
 
 struct red {
 	struct fifo fifo;
-	u64 average;		/* coarse: with wq bits behind the point */
-	u32 drawn;		/* coarse: R, of 32 bits */
+	u64 average;
 	s64 count;		/* -1: below min */
 };
 
@@ -55,9 +38,7 @@ static int red_check(const struct port_options *options)
 		return -EINVAL;
 	if (!word[RED_MAX_P] || word[RED_MAX_P] > RED_ONE || word[RED_WQ] > 30)
 		return -EINVAL;
-	if (word[RED_CELL_LOG] > 22 || word[RED_CELL_HALVINGS] > RED_ONE || word[RED_COARSE] > 1)
-		return -EINVAL;
-	return word[RED_GENTLE] > 1 || word[RED_ECN] > 1 ? -EINVAL : 0;
+	return word[RED_GENTLE] != 1 || word[RED_ECN] > 1 ? -EINVAL : 0;
 }
 
 static void red_begin(struct lab_port *port)
@@ -101,68 +82,9 @@ static u64 red_probability(u64 average, const u64 *word)
 		return 0;
 	if (average < high)
 		return div64_u64(word[RED_MAX_P] * (average - low), high - low);
-	if (word[RED_GENTLE] && average < 2 * high)
+	if (average < 2 * high)
 		return word[RED_MAX_P] + div64_u64((RED_ONE - word[RED_MAX_P]) * (average - high), high);
 	return RED_ONE;
-}
-
-static void red_coarse_measure(struct lab_port *port, struct red *r, u64 now_ns)
-{
-	const u64 *word = port_options(port)->word;
-	u64 from = port_idle_from(port), us, halvings, part;
-
-	if (from == U64_MAX) {
-		r->average += r->fifo.queue.bytes - (r->average >> word[RED_WQ]);
-		return;
-	}
-	us = min_t(u64, div_u64(now_ns - from, NSEC_PER_USEC), RED_LAST_CELL << word[RED_CELL_LOG]);
-	halvings = (us >> word[RED_CELL_LOG]) * word[RED_CELL_HALVINGS] >> 32;
-	if (us >> word[RED_CELL_LOG] == RED_LAST_CELL)
-		halvings = RED_MOST_HALVINGS;
-	part = r->average * us >> word[RED_CELL_LOG];
-	if (halvings)
-		r->average >>= min_t(u64, halvings, RED_MOST_HALVINGS);
-	else if (part < r->average >> 1)
-		r->average -= part;
-	else
-		r->average >>= 1;
-}
-
-/* p * count >= R, with Linux's roundings below max */
-static bool red_coarse_reached(const struct red *r, const u64 *word)
-{
-	u64 average = r->average >> word[RED_WQ], per_byte = div64_u64(word[RED_MAX_P], word[RED_MAX] - word[RED_MIN]);
-
-	if (average >= word[RED_MAX])
-		return red_probability(average, word) * r->count >= r->drawn;
-	return (average - word[RED_MIN]) * r->count >= div64_u64(r->drawn, max(per_byte, 1ULL));
-}
-
-static void red_coarse_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
-{
-	const u64 *word = port_options(port)->word;
-	struct red *r = port_state(port);
-	u64 average;
-
-	red_coarse_measure(port, r, now_ns);
-	average = r->average >> word[RED_WQ];
-	if (average < word[RED_MIN]) {
-		r->count = -1;
-	} else if (average >= word[RED_MAX] << word[RED_GENTLE]) {
-		r->count = -1;
-		port_drop(port, skb);
-		return;
-	} else if (!++r->count) {
-		r->drawn = port_random(port) >> 32;
-	} else if (red_coarse_reached(r, word)) {
-		r->count = 0;
-		r->drawn = port_random(port) >> 32;
-		if (!word[RED_ECN] || !port_mark(port, skb)) {
-			port_drop(port, skb);
-			return;
-		}
-	}
-	queue_put(port, &r->fifo.queue, skb);
 }
 
 static void red_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
@@ -171,10 +93,6 @@ static void red_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 	struct red *r = port_state(port);
 	u64 p, passed;
 
-	if (word[RED_COARSE]) {
-		red_coarse_arrive(port, skb, now_ns);
-		return;
-	}
 	red_measure(port, r, now_ns);
 	p = red_probability(r->average >> RED_FRACTION_BITS, word);
 	if (!p) {

@@ -13,8 +13,9 @@
  * of a timer, change nothing.  As a device asks its qdisc, the AQM is asked for a packet each time
  * the line becomes free, and once where it drops what arrives at a free line, also when it has none.
  *
- * The AQM "child" is a qdisc of Linux's own below this one (class 1), for comparison; what it draws at
- * random comes from the port's seed.
+ * The AQM "child" is a qdisc of Linux's own below this one (class 1).  What it draws at random comes from the
+ * port's seed, and so does the hash by which it knows a packet's flow.  What it frees while it is asked has been
+ * dropped, and what has CE when it comes out, but had not before, has been marked.
  *
  * /proc/testctl_port (lab_host_file.h) has no words: a row for each packet of the ports of the
  * writer's network namespace, in the order in which their ends are known.
@@ -27,18 +28,17 @@
 #include <linux/mm.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/siphash.h>
+#include <net/flow_dissector.h>
 
 #include "lab_host_file.h"
 #include "lab_port.h"
 #include "lab_random.h"
 
 #include "aqm_fifo.h"
-#include "aqm_codel.h"
-#include "aqm_pie.h"
-#include "aqm_red.h"
 #include "aqm_policer.h"
-#include "aqm_fq_codel.h"
 #include "aqm_dualpi2.h"
+#include "aqm_red.h"
 
 #define MOST_RATE_BPS 10000000000000ULL
 #define MOST_DELAY_NS 1000000000000ULL
@@ -60,7 +60,9 @@ struct lab_port {
 	u64 idle_from_ns;		/* port_idle_from() */
 	u64 update_ns;			/* the AQM's next update; 0: no packet has come yet */
 	u64 random;
+	siphash_key_t key;		/* of the hash of a child's packets */
 	struct sk_buff_head line;	/* serialised, or being: until they arrive */
+	u64 line_bytes;			/* theirs, without framing */
 	struct port_counts counts;
 	struct qdisc_watchdog timer;
 };
@@ -82,15 +84,13 @@ struct recorder {
 };
 
 static LIST_HEAD(recorders);	/* changed with softirqs off; UML has one processor */
+static struct lab_port *asked;	/* whose child is being asked */
 
 static const struct aqm *const aqms[AQM_KINDS] = {
 	[AQM_FIFO] = &aqm_fifo,
-	[AQM_CODEL] = &aqm_codel,
-	[AQM_PIE] = &aqm_pie,
-	[AQM_RED] = &aqm_red,
 	[AQM_POLICER] = &aqm_policer,
-	[AQM_FQ_CODEL] = &aqm_fq_codel,
 	[AQM_DUALPI2] = &aqm_dualpi2,
+	[AQM_RED] = &aqm_red,
 	[AQM_CHILD] = &aqm_fifo,
 };
 
@@ -102,12 +102,6 @@ static void *port_state(const struct lab_port *port)
 static const struct port_options *port_options(const struct lab_port *port)
 {
 	return &port->options;
-}
-
-/* Packets that wait in the AQM, one that arrives among them. */
-static u64 port_packets(const struct lab_port *port)
-{
-	return port->packets;
 }
 
 /* Bytes that wait in the AQM, with framing; a packet that is being serialised is not among them. */
@@ -140,8 +134,6 @@ static void write_row(struct lab_port *port, const struct sk_buff *skb, u64 depa
 	struct recorder *one;
 	struct port_row *row;
 
-	if (port->child)
-		return;
 	list_for_each_entry(one, &recorders, in_all) {
 		if (one->recorder.net != dev_net(dev))
 			continue;
@@ -164,21 +156,27 @@ static void write_row(struct lab_port *port, const struct sk_buff *skb, u64 depa
 }
 
 /* A packet that is in no queue any more (or not yet) is lost. */
-static void lose(struct lab_port *port, struct sk_buff *skb, enum port_end end)
+static void forget(struct lab_port *port, struct sk_buff *skb, enum port_end end)
 {
 	port->packets--;
 	port->bytes -= port_bytes(port, skb);
-	port->sch->q.qlen--;
-	qdisc_qstats_backlog_dec(port->sch, skb);
-	qdisc_qstats_drop(port->sch);
 	write_row(port, skb, 0, end);
-	kfree_skb(skb);
 }
 
 static void port_drop(struct lab_port *port, struct sk_buff *skb)
 {
 	port->counts.dropped++;
-	lose(port, skb, PORT_DROPPED);
+	forget(port, skb, PORT_DROPPED);
+	kfree_skb(skb);
+}
+
+/* The destructor of the packets in a child; those that it frees otherwise waited when it was reset or removed. */
+static void freed_by_child(struct sk_buff *skb)
+{
+	if (!asked)
+		return;
+	asked->counts.dropped++;
+	forget(asked, skb, PORT_DROPPED);
 }
 
 /* Whether it has CE now.  Its header may be shared with a packet that its sender keeps. */
@@ -211,21 +209,39 @@ static u64 free_at(const struct lab_port *port)
 /* Serialise a packet that the AQM gave, from when the line is free. */
 static void serialise(struct lab_port *port, struct sk_buff *skb)
 {
+	struct port_packet *packet = port_packet(skb);
 	u64 rate = port->options.rate_bps, nanobits;
 
 	if (rate) {
 		nanobits = port->free_nanobits + port_bytes(port, skb) * NANOBITS_PER_BYTE;
 		port->free_ns += div64_u64_rem(nanobits, rate, &port->free_nanobits);
 	}
-	if (!port->child) {
-		port->packets--;
-		port->bytes -= port_bytes(port, skb);
-		write_row(port, skb, free_at(port) + port->options.delay_ns,
-			  port_packet(skb)->marked ? PORT_MARKED : PORT_SENT);
-	}
+	port->packets--;
+	port->bytes -= port_bytes(port, skb);
+	write_row(port, skb, free_at(port) + port->options.delay_ns, packet->marked ? PORT_MARKED : PORT_SENT);
 	port->asks = true;
-	port_packet(skb)->ns = free_at(port) + port->options.delay_ns;
+	packet->ns = free_at(port) + port->options.delay_ns;
 	__skb_queue_tail(&port->line, skb);
+	port->line_bytes += qdisc_pkt_len(skb);
+}
+
+static void ask_child(struct lab_port *port)
+{
+	asked = port;
+	testctl_random_of = &port->random;
+}
+
+static void asked_child(void)
+{
+	asked = NULL;
+	testctl_random_of = NULL;
+}
+
+static bool has_ce(struct sk_buff *skb)
+{
+	int field = skb_get_dsfield(skb);
+
+	return field >= 0 && INET_ECN_is_ce(field);
 }
 
 /* The child's next packet; NULL: none. */
@@ -233,10 +249,40 @@ static struct sk_buff *from_child(struct lab_port *port)
 {
 	struct sk_buff *skb;
 
-	testctl_random_of = &port->random;
+	ask_child(port);
 	skb = port->child->dequeue(port->child);
-	testctl_random_of = NULL;
+	asked_child();
+	if (!skb)
+		return NULL;
+	skb->destructor = NULL;
+	if (!port_packet(skb)->had_ce && has_ce(skb)) {
+		port_packet(skb)->marked = 1;
+		port->counts.marked++;
+	}
 	return skb;
+}
+
+static void to_child(struct lab_port *port, struct sk_buff *skb)
+{
+	struct sk_buff *freed = NULL;
+
+	port_packet(skb)->had_ce = has_ce(skb);
+	skb->destructor = freed_by_child;
+	__skb_set_hash(skb, skb_get_hash_perturb(skb, &port->key), true, true);
+	ask_child(port);
+	qdisc_enqueue(skb, port->child, &freed);
+	kfree_skb_list(freed);
+	asked_child();
+}
+
+/* What the qdisc says of itself; a child has changed it at each drop (qdisc_tree_reduce_backlog()). */
+static void count(struct lab_port *port)
+{
+	struct Qdisc *sch = port->sch;
+
+	sch->q.qlen = port->packets + skb_queue_len(&port->line);
+	sch->qstats.backlog = port->bytes - port->packets * port->options.framing_bytes + port->line_bytes;
+	sch->qstats.drops = port->counts.dropped + port->counts.full;
 }
 
 static u64 next_update(const struct lab_port *port)
@@ -279,58 +325,39 @@ static u64 depth_bytes(const struct lab_port *port, u64 now)
 	return port->bytes + DIV64_U64_ROUND_UP(rest, NANOBITS_PER_BYTE);
 }
 
-static int to_child(struct lab_port *port, struct sk_buff *skb, struct sk_buff **to_free)
+static int arrive(struct lab_port *port, struct sk_buff *skb, u64 now)
 {
-	u32 bytes = qdisc_pkt_len(skb);
-	int error;
-
-	testctl_random_of = &port->random;
-	error = qdisc_enqueue(skb, port->child, to_free);
-	testctl_random_of = NULL;
-	if (error == NET_XMIT_SUCCESS) {
-		port->sch->q.qlen++;
-		port->sch->qstats.backlog += bytes;
-	} else if (net_xmit_drop_count(error)) {
-		qdisc_qstats_drop(port->sch);
-	}
-	return error;
-}
-
-static int arrive(struct lab_port *port, struct sk_buff *skb, u64 now, u64 depth)
-{
-	u64 bytes = port_bytes(port, skb), limit = port->options.buffer_bytes, dropped;
+	u64 bytes = port_bytes(port, skb), depth = depth_bytes(port, now), dropped = port->counts.dropped;
 
 	*port_packet(skb) = (struct port_packet){
 		.ns = now,
 		.number = port->numbers++,
-		.queue_bytes = min_t(u64, depth, S32_MAX),
+		.queue_bytes = min_t(u64, depth, PORT_MOST_QUEUE_BYTES),
 	};
-	while (limit && depth + bytes > limit && port->aqm->shorten && port->aqm->shorten(port))
-		depth = depth_bytes(port, now);
 	port->packets++;
 	port->bytes += bytes;
-	port->sch->q.qlen++;
-	qdisc_qstats_backlog_inc(port->sch, skb);
-	if (limit && depth + bytes > limit) {
+	if (port->options.buffer_bytes && depth + bytes > port->options.buffer_bytes) {
 		port->counts.full++;
-		lose(port, skb, PORT_FULL);
+		forget(port, skb, PORT_FULL);
+		kfree_skb(skb);
 		return NET_XMIT_DROP;
 	}
-	dropped = port->counts.dropped;
-	port->aqm->arrive(port, skb, now);
-	return port->counts.dropped == dropped ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	if (port->child)
+		to_child(port, skb);
+	else
+		port->aqm->arrive(port, skb, now);
+	return port->counts.dropped == dropped ? NET_XMIT_SUCCESS : NET_XMIT_CN;
 }
 
 static int port_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct lab_port *port = qdisc_priv(sch);
-	u64 now = ktime_get_ns(), depth;
+	u64 now = ktime_get_ns();
 	int error;
 
 	advance(port, now);
 	if (port->aqm->update && !port->update_ns)
 		port->update_ns = now + port->options.word[port->aqm->update_word];
-	depth = depth_bytes(port, now);
 	port->idle_from_ns = U64_MAX;
 	if (is_empty(port) && free_at(port) <= now) {
 		port->idle_from_ns = free_at(port);
@@ -338,12 +365,10 @@ static int port_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff *
 		port->free_nanobits = 0;
 	}
 	skb_orphan(skb);
-	if (port->child)
-		error = to_child(port, skb, to_free);
-	else
-		error = arrive(port, skb, now, depth);
+	error = arrive(port, skb, now);
 	port->asks = true;
 	advance(port, now);
+	count(port);
 	return error;
 }
 
@@ -357,11 +382,12 @@ static struct sk_buff *port_dequeue(struct Qdisc *sch)
 	skb = skb_peek(&port->line);
 	if (skb && port_packet(skb)->ns <= now) {
 		__skb_unlink(skb, &port->line);
-		sch->q.qlen--;
-		qdisc_qstats_backlog_dec(sch, skb);
+		port->line_bytes -= qdisc_pkt_len(skb);
 		qdisc_bstats_update(sch, skb);
+		count(port);
 		return skb;
 	}
+	count(port);
 	next = is_empty(port) ? U64_MAX : free_at(port);
 	if (skb)
 		next = min(next, port_packet(skb)->ns);
@@ -378,6 +404,7 @@ static void clear(struct lab_port *port)
 		memset(port->state, 0, port->aqm->state_bytes);
 	}
 	__skb_queue_purge(&port->line);
+	port->line_bytes = 0;
 	port->asks = false;
 	port->packets = 0;
 	port->bytes = 0;
@@ -385,9 +412,17 @@ static void clear(struct lab_port *port)
 	port->free_nanobits = 0;
 	port->update_ns = 0;
 	port->numbers = 0;
+	count(port);
+}
+
+static void begin(struct lab_port *port)
+{
 	port->random = port->options.seed;
-	port->sch->q.qlen = 0;
-	port->sch->qstats.backlog = 0;
+	if (port->child) {
+		port->key.key[0] = port_random(port);
+		port->key.key[1] = port_random(port);
+	}
+	port->aqm->begin(port);
 }
 
 static int check(const struct port_options *options)
@@ -426,13 +461,12 @@ static int port_change(struct Qdisc *sch, struct nlattr *given, struct netlink_e
 	sch_tree_lock(sch);
 	clear(port);
 	port->options = options;
-	port->random = options.seed;
 	port->aqm = aqms[options.kind];
 	old = port->state;
 	port->state = fresh;
-	port->aqm->begin(port);
 	before = port->child;
 	port->child = child;
+	begin(port);
 	sch_tree_unlock(sch);
 	qdisc_put(before);
 	kvfree(old);
@@ -455,7 +489,7 @@ static void port_reset(struct Qdisc *sch)
 	struct lab_port *port = qdisc_priv(sch);
 
 	clear(port);
-	port->aqm->begin(port);
+	begin(port);
 	if (port->child)
 		qdisc_reset(port->child);
 	qdisc_watchdog_cancel(&port->timer);
@@ -487,56 +521,7 @@ static int port_dump_stats(struct Qdisc *sch, struct gnet_dump *to)
 	return gnet_stats_copy_app(to, &port->counts, sizeof(port->counts));
 }
 
-static int port_graft(struct Qdisc *sch, unsigned long class, struct Qdisc *child, struct Qdisc **old,
-		      struct netlink_ext_ack *why)
-{
-	struct lab_port *port = qdisc_priv(sch);
-
-	if (!port->child)
-		return -EOPNOTSUPP;
-	*old = qdisc_replace(sch, child ? child : &noop_qdisc, &port->child);
-	return 0;
-}
-
-static struct Qdisc *port_leaf(struct Qdisc *sch, unsigned long class)
-{
-	return ((struct lab_port *)qdisc_priv(sch))->child;
-}
-
-static unsigned long port_find(struct Qdisc *sch, u32 classid)
-{
-	return CHILD_CLASS;
-}
-
-static void port_walk(struct Qdisc *sch, struct qdisc_walker *walker)
-{
-	if (walker->stop || !((struct lab_port *)qdisc_priv(sch))->child)
-		return;
-	if (walker->count >= walker->skip && walker->fn(sch, CHILD_CLASS, walker) < 0)
-		walker->stop = 1;
-	else
-		walker->count++;
-}
-
-static int port_dump_class(struct Qdisc *sch, unsigned long class, struct sk_buff *to, struct tcmsg *message)
-{
-	message->tcm_handle |= TC_H_MIN(CHILD_CLASS);
-	message->tcm_info = ((struct lab_port *)qdisc_priv(sch))->child->handle;
-	return 0;
-}
-
-static void port_emptied(struct Qdisc *sch, unsigned long class)
-{
-}
-
-static const struct Qdisc_class_ops port_classes = {
-	.graft = port_graft,
-	.leaf = port_leaf,
-	.find = port_find,
-	.walk = port_walk,
-	.dump = port_dump_class,
-	.qlen_notify = port_emptied,
-};
+#include "port_classes.h"
 
 static struct Qdisc_ops port_operations __read_mostly = {
 	.id = "testctl_port",
@@ -589,10 +574,19 @@ static const struct lab_recorder_type rows = {
 	.tell = tell_rows,
 };
 
+/* The kernel draws the key of its own hash of flows when it is first used: not in a point, or from a port's seed. */
+static void __init draw_hash_key(void)
+{
+	struct flow_keys none = { };
+
+	flow_hash_from_keys(&none);
+}
+
 static int __init lab_port_init(void)
 {
 	int error = register_qdisc(&port_operations);
 
+	draw_hash_key();
 	return error ? error : lab_recorder_register(&rows);
 }
 device_initcall(lab_port_init);

@@ -30,18 +30,24 @@ struct port_options {
 	u64 word[PORT_WORDS];	/* the AQM's own, by the enum in its header */
 };
 
-enum aqm_kind { AQM_FIFO, AQM_CODEL, AQM_PIE, AQM_RED, AQM_POLICER, AQM_FQ_CODEL, AQM_DUALPI2, AQM_CHILD, AQM_KINDS };
+enum aqm_kind { AQM_FIFO, AQM_POLICER, AQM_DUALPI2, AQM_RED, AQM_CHILD, AQM_KINDS };
 
 /* What became of a packet; in the rows of /proc/testctl_port. */
 enum port_end { PORT_SENT, PORT_MARKED, PORT_DROPPED, PORT_FULL };
 
-/* Lies in a packet's control block while it waits; once it is sent, `ns` is when it departs. */
+/*
+ * Lies at the end of a packet's control block while it waits, behind what a qdisc of Linux's has there; once the packet
+ * is sent, `ns` is when it departs.
+ */
 struct port_packet {
 	u64 ns;			/* when it arrived */
 	u32 number;		/* among the port's packets */
-	u32 queue_bytes : 31;	/* what it found waiting */
+	u32 queue_bytes : 30;	/* what it found waiting */
+	u32 had_ce : 1;		/* when it arrived */
 	u32 marked : 1;
 };
+
+#define PORT_MOST_QUEUE_BYTES ((1U << 30) - 1)
 
 struct port_counts {
 	u64 marked;
@@ -59,7 +65,6 @@ struct aqm {
 	void (*arrive)(struct lab_port *port, struct sk_buff *skb, u64 now_ns);
 	struct sk_buff *(*leave)(struct lab_port *port, u64 now_ns);	/* NULL: none is left; asked also then */
 	void (*update)(struct lab_port *port, u64 now_ns);	/* every update_ns from the first packet on */
-	bool (*shorten)(struct lab_port *port);	/* drops one packet for a full buffer; NULL: never */
 	u32 update_word;	/* the word that is update_ns */
 };
 
@@ -70,7 +75,6 @@ struct port_queue {
 
 static void *port_state(const struct lab_port *port);
 static const struct port_options *port_options(const struct lab_port *port);
-static u64 port_packets(const struct lab_port *port);
 static u64 port_waiting(const struct lab_port *port);
 static u64 port_largest(const struct lab_port *port);
 static u64 port_idle_from(const struct lab_port *port);
@@ -80,8 +84,8 @@ static u64 port_random(struct lab_port *port);
 
 static inline struct port_packet *port_packet(const struct sk_buff *skb)
 {
-	qdisc_cb_private_validate(skb, sizeof(struct port_packet));
-	return (struct port_packet *)qdisc_skb_cb(skb)->data;
+	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) + sizeof(struct port_packet) > sizeof(skb->cb));
+	return (struct port_packet *)(skb->cb + sizeof(skb->cb)) - 1;
 }
 
 static inline u64 port_bytes(const struct lab_port *port, const struct sk_buff *skb)

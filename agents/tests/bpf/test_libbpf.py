@@ -40,7 +40,7 @@ def test_entries_of_a_map_that_it_has_not() -> None:
         libbpf.Object(testbed_object.path(), None, {"nothing": 4096})
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_the_verifiers_last_words(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(REFUSED)
     subprocess.run(["clang", *BPF_FLAGS, "-c", "x.c", "-o", "x.o"], cwd=tmp_path, check=True)
@@ -51,7 +51,7 @@ def test_the_verifiers_last_words(tmp_path: Path) -> None:
     assert "invalid access to packet" in said
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_maps() -> None:
     loaded = libbpf.Object(testbed_object.path())
     with pytest.raises(TestbedError, match="no BPF map none; there are "):

@@ -71,7 +71,7 @@ def test_built_in(in_lab: Callable[..., str], tmp_path: Path, name: str) -> None
     judge(name, built_in(in_lab, name, tmp_path / "trace"))
 
 
-@pytest.mark.root
+@pytest.mark.alone
 @no_struct_ops
 @pytest.mark.parametrize("name", NAMES)
 def test_as_bpf(in_namespace: Callable[..., str], tmp_path: Path, name: str) -> None:
@@ -92,7 +92,7 @@ def test_a_decision_that_differs_is_found() -> None:
     ]
 
 
-@pytest.mark.root
+@pytest.mark.alone
 @pytest.mark.lab
 @no_struct_ops
 def test_the_windows_agree_while_the_inputs_do(

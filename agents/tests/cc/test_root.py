@@ -16,7 +16,7 @@ from testctl_agent.spec.errors import TestbedError
 from agents.tests.cc.sources import SOURCES
 
 pytestmark = [
-    pytest.mark.root,
+    pytest.mark.alone,
     pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
 ]
 

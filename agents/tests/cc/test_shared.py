@@ -26,7 +26,7 @@ if sys.stdin.readline() == "give back\\n":
     shared.release(name, state)
 """
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
 
 
 def user(state: Path, name: str = "dctcp_bug") -> subprocess.Popen[str]:

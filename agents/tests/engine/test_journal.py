@@ -128,7 +128,7 @@ def test_a_journal_that_can_t_be_made_refuses_the_change(tmp_path: Path) -> None
     assert world.state == start()
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_full_disk_refuses_the_change_and_leaves_the_journal_whole(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_full_disk.py")).endswith("nothing was changed\n")
 

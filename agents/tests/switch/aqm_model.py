@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RED and PIE as the paper and RFC 8033 have them, and the port of all such models, to compare the lab's with.
+"""RED as the paper has it, and the port of all such models, to compare the lab's with.
 
 Numbers are floats where the lab has fixed point.
 """
@@ -131,57 +131,3 @@ class Red(Port):
         """With p / (1 - count * p)"""
         rest = 1 - self.count * p
         return p == 1 or rest <= 0 or (self.random() >> 32) / 2**32 * rest < p
-
-
-class Pie(Port):
-    """RFC 8033, sections 4, 5.1, 5.2 (time stamps) and 5.4; times are in seconds here."""
-
-    probability = accumulated = delay = old_delay = 0.0
-
-    def __init__(self, text: str, rate: int) -> None:
-        super().__init__(text, rate)
-        self.every = self.of["t_update"]
-        self.reference, self.most_burst = self.of["qdelay_ref"] / 1e9, self.of["max_burst"] / 1e9
-        self.burst = self.most_burst
-
-    def arrive(self, number: int, now: int, idle_ns: int) -> None:
-        if self._chosen():
-            marks = self.of["ecn"] and self.probability <= self.of["mark_ecnth"] / 10_000
-            if not marks or not self.mark(number):
-                self.drop(number)
-                return
-        super().arrive(number, now, idle_ns)
-
-    def _chosen(self) -> bool:
-        short = self.old_delay < self.reference / 2 and self.probability < 0.2
-        if self.burst > 0 or short or self.waiting <= 2 * MTU:
-            return False
-        self.accumulated = self.accumulated + self.probability if self.probability else 0.0
-        if self.accumulated < 0.85:
-            return False
-        if self.accumulated < 8.5 and (self.random() >> 8) / 2**56 >= self.probability:
-            return False
-        self.accumulated = 0.0
-        return True
-
-    def leave(self, now: int) -> int | None:
-        number = super().leave(now)
-        self.delay = (now - self.packets[number][0]) / 1e9 if number is not None and self.queue else 0.0
-        return number
-
-    def update(self, now: int) -> None:
-        change = self.of["alpha"] * (self.delay - self.reference) + self.of["beta"] * (self.delay - self.old_delay)
-        change /= 1000 * next((by for below, by in STEPS if self.probability < below), 1)
-        if self.probability >= 0.1:
-            change = min(change, 0.02)
-        self.probability = min(max(self.probability + change, 0.0), 1.0)
-        if self.delay == self.old_delay == 0:
-            self.probability *= 0.98
-        self.burst = max(0.0, round(self.burst - self.every / 1e9, 9))
-        if not self.probability and max(self.delay, self.old_delay) < self.reference / 2:
-            self.burst = self.most_burst
-        self.old_delay = self.delay
-
-
-STEPS = ((1e-6, 2048), (1e-5, 512), (1e-4, 128), (1e-3, 32), (1e-2, 8), (1e-1, 2))
-"""RFC 8033, section 4.2: a smaller probability changes by smaller steps."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,17 +56,19 @@ Beside = Callable[..., dict[str, dict[str, Passed]]]
 
 
 def port(text: str, *, buffer: int = 0, **internal: int) -> Port:
-    """Ours, by what a plan has for `aqm`.
+    """As a plan has it by `aqm`.
 
-    buffer    in packets of the mix's mean size; 0: no limit
-    internal  "w9" is the word 9, "as_linux" the last one
+    buffer    bytes; 0: no limit
+    internal  of an AQM of our own: "w9" is the word 9, "as_linux" the last one
     """
+    if not internal:
+        return {"aqm": text, "buffer": buffer, "child": "", "filter": "", "timer": None}
     found = aqm.parse(text)
     assert found is not None
     words = [*found.words, *[0] * (port_qdisc.WORDS - len(found.words))]
     for name, value in internal.items():
         words[AS_LINUX if name == "as_linux" else int(name[1:])] = value
-    return options(Options(traffic.RATE, buffer=buffer, kind=found.number, seed=found.seed, words=words))
+    return options(Options(traffic.RATE, buffer=buffer, kind=aqm.OWN[found.kind], seed=found.seed, words=words))
 
 
 def options(chosen: Options, child: str = "", action: str = "", timer: tuple[str, int] | None = None) -> Port:
@@ -95,10 +96,11 @@ def run(in_lab: Callable[..., str], where: Path, ports: dict[str, Port], mixes: 
             assert one["sent"] == COUNT
             passed = _passed(where / f"{mix}-{name}" / "capture.pcap", one["start_ns"])
             found.setdefault(mix, {})[name] = passed
-            if not ports[name]["child"]:
-                counts = one["counters"][port_qdisc.KIND]["extra"]
-                lost = counts["dropped"] + counts["full"] + one["counters"].get("clsact", {}).get("drops", 0)
-                assert (counts["marked"], lost) == ((passed.what == 2).sum(), (passed.what == 0).sum())
+            counts = one["counters"][port_qdisc.KIND]["extra"]
+            lost = counts["dropped"] + counts["full"] + one["counters"].get("clsact", {}).get("drops", 0)
+            assert (counts["marked"], lost) == ((passed.what == 2).sum(), (passed.what == 0).sum())
+            row = one["counters"][port_qdisc.KIND]
+            assert (row["qlen"], row["backlog"], row["drops"]) == (0, 0, counts["dropped"] + counts["full"])
             print(mix, name, "dropped", (passed.what == 0).sum(), "marked", (passed.what == 2).sum())
     return found
 
@@ -115,17 +117,3 @@ def _passed(path: Path, start_ns: int) -> Passed:
             what[number] = 2 if frame[15] & 3 == 3 else 1
             at_ns[number] = seconds * 10**9 + ns - start_ns
     return Passed(what, at_ns)
-
-
-def red_cells(wq: int, packet: int) -> dict[str, int]:
-    """The table by which Linux's RED decays in idle times, as tc 6.1 makes it, for port(): the cell is 2^w9 us, and
-    2^32 / w10 of them are a halving.
-
-    tc counts the time of a packet in ticks of 64 ns, the kernel the idle time in us.
-    """
-    ticks = int(packet * 8 * 10**6 // traffic.RATE * (1000 / 64))
-    per_tick = -math.log(1 - 2**-wq) / ticks
-    log = next(log for log in range(32) if 31 / per_tick / 2**log < 512)
-    halvings = int(per_tick * 2 ** (log + 32))
-    assert all(int(n * 2**log * per_tick) == n * halvings >> 32 for n in range(255))
-    return {"w9": log, "w10": halvings}

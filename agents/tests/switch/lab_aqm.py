@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside a lab: the same packets at the same nanoseconds through one port after the other.
 
-TESTCTL_PORTS is JSON, name -> {"options": [fields of port_qdisc.Options, but the buffer in mean packets], "child",
+TESTCTL_PORTS is JSON, name -> {"aqm", "buffer": as in a plan, or "options": [fields of port_qdisc.Options]; "child",
 "filter": words of tc or "", "timer": none, or a function of a child's timer and its period}; TESTCTL_MIXES has names
 for traffic.of_mix(), TESTCTL_COUNT the packets of each.  For each mix and port TESTCTL_OUT gets a capture of what
 arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start_ns", "sent", "counters" of its qdiscs}.
@@ -26,13 +26,14 @@ sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 from testctl_agent.collect import capture
 from testctl_agent.network import port_qdisc, qdisc
 from testctl_agent.network.port_qdisc import Options
+from testctl_agent.switch import ebpf_aqm
+from testctl_agent.switch.ebpf_aqm import Managed
 
 from agents.tests.switch import traffic
 
 OUT = Path(os.environ["TESTCTL_OUT"])
 CLONE_NEWNET = 0x40000000
 SO_TXTIME, SO_SNDBUFFORCE, CLOCK_MONOTONIC = 61, 32, 1
-HANDLE = 0x10000
 ALIGNED_NS = 2**32 * 1024
 """Runs begin at multiples of it, at which the time is 0 in the 32 bits and the units in which Linux's CoDel counts."""
 QUEUED_NS = 60 * 10**9
@@ -100,14 +101,15 @@ def start_of(first_ns: int, timer: tuple[str, int] | None) -> int:
 def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int], socket.socket]) -> dict[str, Any]:
     enter("switch")
     packets = traffic.of_mix(mix, int(os.environ["TESTCTL_COUNT"]))
-    rate, delay, buffer, *rest = port["options"]
-    buffer = buffer * sum(packet[1] for packet in packets) // len(packets)
-    qdisc.put_qdisc("out", port_qdisc.KIND, HANDLE, qdisc.ROOT, Options(rate, delay, buffer, *rest).pack())
+    if "aqm" in port:
+        ebpf_aqm.put("out", Managed(port["aqm"], traffic.RATE, buffer=port["buffer"]))
+    else:
+        qdisc.put_qdisc("out", port_qdisc.KIND, ebpf_aqm.HANDLE, qdisc.ROOT, Options(*port["options"]).pack())
     if port["filter"]:
         sh("tc -n switch qdisc add dev out clsact")
         sh(f"tc -n switch filter add dev out egress matchall action {port['filter']}")
     if port["child"]:
-        sh(f"tc -n switch qdisc replace dev out parent 1:1 {port['child']}")
+        sh(f"tc -n switch qdisc replace dev out parent 7e58:1 {port['child']}")
     enter("sink")
     here = OUT / f"{mix}-{name}"
     here.mkdir()
@@ -128,7 +130,7 @@ def run(mix: str, name: str, port: dict[str, Any], senders: dict[tuple[int, int]
     assert recorder.result()["dropped"] == 0
     enter("switch")
     rows = {row["kind"]: row for row in qdisc.counters("out")}
-    qdisc.delete_qdisc("out", HANDLE, qdisc.ROOT)
+    ebpf_aqm.remove("out")
     if port["filter"]:
         sh("tc -n switch qdisc del dev out clsact")
     return {"start_ns": start_ns + offset, "sent": sent, "counters": rows}

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.root
+@pytest.mark.alone
 def test_ebpf(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_ebpf.py")).endswith("all is as before\n")
 
 
-@pytest.mark.root
+@pytest.mark.alone
 @pytest.mark.skipif(os.cpu_count() == 1, reason="needs two processors")
 def test_two_processors_count_every_packet_once(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_processors.py")).endswith("all counted\n")

@@ -78,12 +78,22 @@ def restarts(count: int) -> Iterator[Packet]:
         yield int(now), 1514 if burst else rng.choice((64, 1514)), flow, 2 * (flow % 2)
 
 
+def sparse(count: int) -> Iterator[Packet]:
+    """Four flows that send a third more than the port can, without ECN, and one with a packet among 40 of theirs."""
+    rng = random.Random(5)
+    now = 0.0
+    for number in range(count):
+        now += _ns(1000) / 1.33 + rng.random() * 1000
+        yield int(now), 1000, FLOWS - 1 if number % 40 == 39 else number % (FLOWS - 1), 0
+
+
 MIXES: Mapping[str, Callable[[int], Iterator[Packet]]] = {
     "poisson": poisson,
     "bursts": bursts,
     "overload": overload,
     "restarts": restarts,
 }
+SPARSE = "sparse"
 L4S = "l4s "
 """Before the name of a mix: the same, with another ECN field for each flow."""
 SCALABLE, ECT0, NOT_ECT = (0, 1), (2, 3), (4,)
@@ -92,7 +102,8 @@ SCALABLE, ECT0, NOT_ECT = (0, 1), (2, 3), (4,)
 
 @cache
 def of_mix(name: str, count: int) -> list[Packet]:
-    found = list(MIXES[name.removeprefix(L4S)](count))
+    made = sparse if name == SPARSE else MIXES[name.removeprefix(L4S)]
+    found = list(made(count))
     if not name.startswith(L4S):
         return found
     return [(at, size, flow, 1 if flow in SCALABLE else 2 if flow in ECT0 else 0) for at, size, flow, _ in found]

@@ -43,7 +43,7 @@ def test_what_others_can_not_reach_may_be_as_it_is(cache: Path) -> None:
     assert toolchain.cache_dir() == cache
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_another_user_s_is_refused(cache: Path) -> None:
     os.chown(cache / "kernels", 12345, 12345)
     with pytest.raises(TestbedError, match="of user 12345"):

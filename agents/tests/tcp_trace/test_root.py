@@ -12,7 +12,7 @@ import pytest
 from testctl_agent.tcp_trace.bpf import unavailable
 
 pytestmark = [
-    pytest.mark.root,
+    pytest.mark.alone,
     pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
 ]
 

@@ -14,7 +14,7 @@ import pytest
 
 from controller.tests.results.powercut import disk
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 SCRIPT = Path(__file__).parent / "power_cuts.py"
 CUTS = os.environ.get("TESTCTL_POWER_CUTS", "6")
 SEED = os.environ.get("TESTCTL_POWER_SEED", "1")

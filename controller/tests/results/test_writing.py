@@ -172,7 +172,7 @@ def test_a_point_that_can_not_be_written_leaves_nothing(
     assert [path.name for path in (writer.path / "points").iterdir()] == ["aa"]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     libc = __import__("ctypes").CDLL(None, use_errno=True)
     disk = tmp_path / "disk"

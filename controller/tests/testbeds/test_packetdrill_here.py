@@ -11,7 +11,7 @@ from testctl.system.temporary import temporary
 from testctl.testbeds import packetdrill
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_the_machine_s_files_are_read_only(tmp_path: Path) -> None:
     """Its program is any here: one that does what the shell lines of a script could."""
     program = tmp_path / "program"
@@ -27,7 +27,7 @@ def test_the_machine_s_files_are_read_only(tmp_path: Path) -> None:
         owned.unlink(missing_ok=True)
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_script_s_directory_stays_below_tmp() -> None:
     """Of /tmp nothing else is there."""
     with temporary("testctl-test-") as home, temporary("testctl-test-") as other:

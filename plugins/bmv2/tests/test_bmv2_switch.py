@@ -13,7 +13,7 @@ from testctl_bmv2 import simple_switch
 MISSING = simple_switch.unavailable()
 
 
-@pytest.mark.root
+@pytest.mark.alone
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_switch(in_namespace: Callable[..., str]) -> None:
     said = in_namespace(Path(__file__).with_name("bmv2_switch.py"), timeout_s=300)

@@ -67,7 +67,7 @@ def test_without_nftables_a_switch_of_devices_is_refused(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.skipif(bool(thrift_port.unavailable()), reason=thrift_port.unavailable())
 def test_nobody_else_reaches_the_thrift_port(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_thrift_port.py")).splitlines()[-1] == "closed"

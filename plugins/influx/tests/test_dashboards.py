@@ -181,7 +181,7 @@ def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *mor
 
 
 @needs_ansible
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
     words = {
         "grafana_config": str(tmp_path / "etc"),

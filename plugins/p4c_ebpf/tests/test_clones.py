@@ -15,7 +15,7 @@ from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import ethernet
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 Target = Callable[[str], EbpfTarget]
 REST = bytes(range(64))

@@ -109,7 +109,7 @@ def test_a_selector_of_a_table() -> None:
     assert [each.selector for each in translated(one).layout.profiles].count(True) >= 1
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("keys", [["a"], []], ids=["keys", "no keys"])
 def test_a_table_without_a_default_action(made: Make, keys: list[str]) -> None:
     """A packet that it misses goes on without any."""
@@ -124,7 +124,7 @@ def test_a_table_without_a_default_action(made: Make, keys: list[str]) -> None:
     assert made(one).inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 7]) + REST)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("owner", ["intrinsic_metadata", ""])
 def test_the_group_of_p4_14(made: Make, owner: str) -> None:
     """mcast_grp in a header of its own, or nowhere."""
@@ -142,7 +142,7 @@ def test_the_group_of_p4_14(made: Make, owner: str) -> None:
     assert [port for port, _ in target.inject(1, ethernet(4) + REST)] == ([2, 3] if owner else [4])
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_lengths_in_bits(made: Make) -> None:
     """p4c before 2.19 writes `max_length` in bits, which BMv2 takes for bytes."""
     one = document("options")

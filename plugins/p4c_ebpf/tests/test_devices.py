@@ -9,6 +9,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_devices(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_devices.py")) == "tags are right on the wire\n"

@@ -17,7 +17,7 @@ PACKETS, SEED = 100, 7
 EVERY = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.skipif(bool(simple_switch.unavailable()), reason=simple_switch.unavailable())
 @EVERY
 def test_both_do_the_same(program: Program) -> None:

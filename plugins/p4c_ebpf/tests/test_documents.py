@@ -19,7 +19,7 @@ from plugins.p4c_ebpf.tests.documents import (
     statement,
 )
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 REST = bytes(range(64))
 BYTES = {"x_t": [(name, 8) for name in "abcr"]}

@@ -13,7 +13,7 @@ import pytest
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import ethernet
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 MIN, MAX, WIDE = -128, 127, (1 << 64) - 1
 OPERANDS = struct.Struct(">BBbbQQIH")

@@ -12,7 +12,7 @@ from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Lpm, Range,
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import IPV4, IPV6, PAYLOAD, A, B, ethernet, ipv4, ipv6, ports
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 Target = Callable[[str], EbpfTarget]
 

@@ -17,7 +17,7 @@ from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import IPV4, MPLS, PAYLOAD, VLAN, A, B, ethernet, ipv4
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 Target = Callable[[str], EbpfTarget]
 TUNNEL = 0x1212

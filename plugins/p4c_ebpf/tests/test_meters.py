@@ -114,7 +114,7 @@ def colours(one: EbpfTarget, index: int, count: int, dst: int = B) -> tuple[list
     return [got[0] for got in found], [got[1] for got in found], [got[2] for got in found]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_bytes_by_index(one: EbpfTarget) -> None:
     """A meter without rates never fills its buckets again: no time is in the result."""
     green, driver = [0, 0, 0], one.driver
@@ -137,13 +137,13 @@ def test_bytes_by_index(one: EbpfTarget) -> None:
         driver.meter("of_bytes", 1, Rates(0, 1 << 32, 0, 0))
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_packets_by_index(one: EbpfTarget) -> None:
     one.driver.meter("of_packets", 3, Rates(0, 2, 0, 3))
     assert colours(one, 3, 5)[:2] == ([0] * 5, [0, 0, 1, 2, 2])
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_direct(one: EbpfTarget) -> None:
     """Each row has its own; a row whose action does not read it writes no colour."""
     driver, rows = one.driver, [Entry("rows", {"dst": Exact(at)}, "colour") for at in (5, 6)]

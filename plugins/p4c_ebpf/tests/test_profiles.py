@@ -13,7 +13,7 @@ from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import PAYLOAD, A, ethernet, ports
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 
 def crc16(data: bytes) -> int:

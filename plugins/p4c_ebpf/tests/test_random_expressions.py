@@ -14,7 +14,7 @@ from p4c_ebpf.translate import translate_text
 from plugins.p4c_ebpf.tests.documents import Document, assign, document, field, loaded
 from plugins.p4c_ebpf.tests.random_expressions import CELLS, OPERANDS, Expression, Maker
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 PROGRAMS, EACH, PACKETS = 4, 30, 60
 WIDTHS = (1, 4, 8, 8, 13, 16, 32, 33, 48, 63, 64, 64, 65, 100, 127, 128)

@@ -42,7 +42,7 @@ def packet(
     return head + wide + b"".join(records) + REST
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("what", "out", "kind"),
     [
@@ -57,7 +57,7 @@ def test_moved_with_their_lengths(one: EbpfTarget, what: int, out: list[bytes], 
     assert one.inject(1, packet(what, RECORDS)) == [(1, packet(what, out, kind=kind, wide=wide))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_an_element_that_the_packet_chooses(one: EbpfTarget, which: int) -> None:
     assert one.inject(1, packet(STAY, RECORDS, which)) == [(1, packet(STAY, RECORDS, which, VALID + which + 1))]
@@ -65,7 +65,7 @@ def test_an_element_that_the_packet_chooses(one: EbpfTarget, which: int) -> None
     assert one.inject(1, packet(CHANGE, RECORDS, which)) == [(1, packet(CHANGE, changed, which, VALID + 7))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("which", [3, 4, 255, 256, 257, 0xFFFF])
 def test_no_such_element(one: EbpfTarget, which: int) -> None:
     """It is not valid, reads as 0 and keeps no assignment."""
@@ -73,7 +73,7 @@ def test_no_such_element(one: EbpfTarget, which: int) -> None:
         assert one.inject(1, packet(what, RECORDS, which)) == [(1, packet(what, RECORDS, which))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_keys_of_an_element(one: EbpfTarget) -> None:
     """Its field and its validity: (kind, valid) gives the row."""
     for row, (kind, valid) in enumerate([(1, 1), (3, 1), (0, 0), (3, 0)], 1):
@@ -84,7 +84,7 @@ def test_keys_of_an_element(one: EbpfTarget) -> None:
         assert one.inject(1, packet(STAY, RECORDS, which)) == [(1, packet(STAY, RECORDS, which, kind, row=row))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_full_stack(one: EbpfTarget) -> None:
     four = [*RECORDS, record(4, b"z")]
     assert one.inject(1, packet(STAY, four, many=4)) == [(1, packet(STAY, four, kind=VALID + 1, many=4))]

@@ -14,7 +14,7 @@ from testctl_agent.switch.drivers.driver import Count, Entry, Exact
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import IPV4, PAYLOAD, A, B, checksum, ethernet, ipv4, ports
 
-pytestmark = pytest.mark.root(beside=True)
+pytestmark = pytest.mark.root
 
 Target = Callable[[str], EbpfTarget]
 

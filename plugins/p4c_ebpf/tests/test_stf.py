@@ -57,7 +57,7 @@ def test_names_of_keys() -> None:
     assert found == [names[0], names[1], *[names[2]] * 3]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_test_of_its_kind() -> None:
     program = compiled(PROGRAMS / "l2.json", first_port=0)
     StfTest(program, parse(TEXT)).run()
@@ -71,7 +71,7 @@ def test_a_test_of_its_kind() -> None:
         assert str(caught.value).startswith(said)
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_without_expectations() -> None:
     """What leaves by a port that packets come in at is not expected; other ports are not looked at."""
     program = compiled(PROGRAMS / "l2.json", first_port=0)
@@ -81,7 +81,7 @@ def test_without_expectations() -> None:
         StfTest(program, parse(text.replace("port:3", "port:0"))).run()
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_multicast_and_counters() -> None:
     program = compiled(PROGRAMS / "multicast.json", first_port=0)
     StfTest(program, parse("""
@@ -94,7 +94,7 @@ def test_multicast_and_counters() -> None:
     """)).run()  # fmt: skip
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.skipif(
     not {"P4C", "P4C_SOURCES"} <= set(os.environ), reason="want p4c-bm2-ss as P4C, its tree as P4C_SOURCES"
 )

@@ -21,7 +21,7 @@ PACKET = ethernet(IPV4) + bytes(n % 251 for n in range(286))
 CHANGED = PACKET[:12] + b"\x90\x00" + PACKET[14:]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("asked", "leaves"), [(14, 14), (60, 60), (99, 99), (100, 100), (101, 100), (300, 100), (2**32 - 1, 100)]
 )
@@ -34,7 +34,7 @@ def test_the_smallest_number_counts(target: Callable[[str], EbpfTarget], asked: 
     ], "a shorter packet stays as it is"
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_all_copies_are_cut(target: Callable[[str], EbpfTarget]) -> None:
     one = target("truncate")
     one.driver.multicast(7, (2, 3, 2))
@@ -42,7 +42,7 @@ def test_all_copies_are_cut(target: Callable[[str], EbpfTarget]) -> None:
     assert one.inject(1, PACKET) == [(port, PACKET[:70]) for port in (2, 3, 2)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_the_port_is_charged_with_what_is_sent(target: Callable[[str], EbpfTarget]) -> None:
     one = target("truncate")
     one.set_port(2, rate_bps=1_000, buffer_bytes=250)

@@ -31,7 +31,7 @@ def packet(what: int, kind: int, body: bytes, items: int = 0, valid: int = 0) ->
     return bytes([what, kind, items, valid]) + body + REST
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("what", "kind", "out", "valid"),
     [
@@ -60,20 +60,20 @@ def test_one_of_two(one: EbpfTarget, what: int, kind: int, out: bytes, valid: in
     assert one.inject(1, packet(what, kind, body)) == [(1, packet(what, kind, out, 0, valid))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_the_last_that_is_extracted_stays(one: EbpfTarget) -> None:
     sent = packet(STAY, BOTH, SHORT_BYTES + LONG_BYTES)
     assert one.inject(1, sent) == [(1, packet(STAY, BOTH, LONG_BYTES, 0, LONG_VALID))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("items", [[], [b"\x01\x05"], [b"\x02\x05\x06"], [b"\x02\x05\x06", b"\x01\x07", b"\x02ab"]])
 def test_a_stack(one: EbpfTarget, items: list[bytes]) -> None:
     sent = packet(STAY, SHORT, SHORT_BYTES + b"".join(items), len(items))
     assert one.inject(1, sent) == [(1, packet(STAY, SHORT, SHORT_BYTES + b"".join(items), len(items), SHORT_VALID))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_an_item_changes_its_size(one: EbpfTarget) -> None:
     for items, want in (
         (b"\x01\x02" b"\x01\x03" b"\x02\x04\x05", b"\x01\x09" b"\x02\x07\x08" b"\x02\x04\x05"),
@@ -82,7 +82,7 @@ def test_an_item_changes_its_size(one: EbpfTarget) -> None:
         assert one.inject(1, packet(CHANGE_ITEM, NONE, items, 3)) == [(1, packet(CHANGE_ITEM, NONE, want, 3))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_full_stack_ends_the_parser(one: EbpfTarget) -> None:
     sent = packet(STAY, NONE, b"\x01\x02" * 4, 4)
     assert one.inject(1, sent) == [(1, sent)]

@@ -36,7 +36,7 @@ def flow(src: int, kind: int, port: int) -> bytes:
     return src.to_bytes(8, "big") + (kind << 12 | port).to_bytes(2, "big") + bytes(6)
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_one_field(one: EbpfTarget) -> None:
     def found(outer: int, inner: int) -> list[int]:
         return hits(one, ethernet(outer), ethernet(inner))[:2]
@@ -53,7 +53,7 @@ def test_one_field(one: EbpfTarget) -> None:
     assert found(0x9999, 0x6666) == [0, 0]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_three_fields_of_80_bits(one: EbpfTarget) -> None:
     member = (0xFEDCBA9876543210, 0x9, 0x234)
     one.driver.value_set("flows", [member, (1, 2, 3)])
@@ -66,7 +66,7 @@ def test_three_fields_of_80_bits(one: EbpfTarget) -> None:
     assert hits(one, ethernet(0x2222), ethernet(FLOW), flow(*member)) == [1, 0, 1]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_refusals(one: EbpfTarget) -> None:
     for said, name, members in (
         (r"value set P.tunnels: want at most 4 members; got 5", "tunnels", [(at,) for at in range(5)]),

@@ -42,14 +42,14 @@ def tcp(options: int) -> bytes:
     return ports(80, 81) + bytes(8) + bytes([(20 + options) // 4 << 4, 0x10]) + bytes(6) + OPTIONS[::-1][:options]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("size", [0, 1, 4, 20, 39, 40])
 def test_as_they_came(one: EbpfTarget, size: int) -> None:
     sent = record(STAY, 8 * size, OPTIONS[:size] + REST)
     assert one.inject(1, sent) == [(1, sent)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_lengths_that_can_not_be(one: EbpfTarget) -> None:
     """P4-16, section 12.8.2; the packet goes on, with what was extracted before.
 
@@ -61,7 +61,7 @@ def test_lengths_that_can_not_be(one: EbpfTarget) -> None:
         assert one.inject(1, record(STAY, bits, rest)) == [(1, record(STAY, bits, rest, why))]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("size", [0, 3, 6, 40])
 def test_removed_copied_and_compared(one: EbpfTarget, size: int) -> None:
     mine = OPTIONS[:size]
@@ -73,7 +73,7 @@ def test_removed_copied_and_compared(one: EbpfTarget, size: int) -> None:
     assert one.inject(1, record(COPY_FIELD, 8 * size, mine + REST)) == [(1, copied)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("size", [1, 6, 40])
 def test_compared(one: EbpfTarget, size: int) -> None:
     """Two are the same if each byte and the length are."""
@@ -84,7 +84,7 @@ def test_compared(one: EbpfTarget, size: int) -> None:
         assert one.inject(1, record(COMPARE, 8 * size, first + head + REST)) == [(1, want)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 @pytest.mark.parametrize("options", [0, 4, 20, 40])
 @pytest.mark.parametrize("above", [0, 12, 40])
 def test_ipv4_and_tcp(one: EbpfTarget, options: int, above: int) -> None:
@@ -96,7 +96,7 @@ def test_ipv4_and_tcp(one: EbpfTarget, options: int, above: int) -> None:
         assert one.inject(1, bytes(sent)) == [(1, order + ip(left) + tcp(above) + REST)]
 
 
-@pytest.mark.root(beside=True)
+@pytest.mark.root
 def test_a_tcp_header_of_less_than_its_length_is_not_extracted(one: EbpfTarget) -> None:
     """A data offset below 5 gives a length below 0, so one far beyond the packet's."""
     short = tcp(0)[:12] + b"\x40" + tcp(0)[13:]

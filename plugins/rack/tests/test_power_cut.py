@@ -10,7 +10,7 @@ import pytest
 
 from controller.tests.results.test_power_cut import CUTS, SEED, _possible
 
-pytestmark = [pytest.mark.root(beside=True), pytest.mark.usefixtures(_possible.__name__)]
+pytestmark = [pytest.mark.root, pytest.mark.usefixtures(_possible.__name__)]
 SCRIPT = Path(__file__).parent / "power_cuts.py"
 
 

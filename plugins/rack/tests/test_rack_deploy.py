@@ -32,7 +32,7 @@ MANAGEMENT = "198.18.77.0/24"  # of those for tests of networks; not the default
 ATTACKER = ROOT / "tests" / "attacker.py"
 EXPECTED = ("/tmp/.testctl-ansible", "/run/testctl-ansible", "/tmp/.ansible/tmp")
 """Directories that an attacker who knows Ansible makes before it does."""
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.alone
 
 
 @dataclass(frozen=True)

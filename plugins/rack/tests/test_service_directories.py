@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 NOBODY = 65534
-pytestmark = pytest.mark.root
+pytestmark = pytest.mark.alone
 
 
 def owner(path: Path) -> int:

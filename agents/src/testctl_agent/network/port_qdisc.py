@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 KIND = "testctl_port"
-CHILD = 7
+CHILD = 4
 """The AQM that is a qdisc of Linux's own, below class 1."""
 COUNTS = ("marked", "dropped", "full")
 WORDS = 12

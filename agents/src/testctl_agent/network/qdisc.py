@@ -26,6 +26,7 @@ _U32_MAX = 2**32 - 1
 
 _TCMSG = struct.Struct("=BxHiIII")
 _TCA_KIND, _TCA_OPTIONS, _TCA_XSTATS, _TCA_STATS2 = 1, 2, 4, 7
+_NESTED = 0x8000
 _STATS_BASIC, _STATS_QUEUE = 1, 3
 _HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
 _RED_PARMS, _RED_STAB, _RED_MAX_P, _RED_FLAGS = 1, 2, 3, 4
@@ -155,8 +156,9 @@ def _change(
     kind: int, flags: int, device: str, handle: int, parent: int, name: str = "", options: bytes = b"", info: int = 0
 ) -> Change:
     payload = _TCMSG.pack(0, 0, nl.index(device), handle, parent, info)
-    payload += (nl.text(_TCA_KIND, name) if name else b"") + (nl.attr(_TCA_OPTIONS, options) if options else b"")
-    return kind, flags, payload
+    nested = _NESTED if name == "fq_pie" else 0  # which alone insists on it
+    payload += nl.text(_TCA_KIND, name) if name else b""
+    return kind, flags, payload + (nl.attr(_TCA_OPTIONS | nested, options) if options else b"")
 
 
 def make(*changes: Change) -> None:
@@ -207,16 +209,15 @@ def bpf_filter(entry: Entry) -> tuple[str, int]:
 def unavailable(kind: str) -> str:
     """Why this kernel can't make a qdisc of a kind; "" when it can.
 
-    Asks for one without options (of fq: with a limit of one byte instead of four) on the loopback
-    device: the kinds of this project refuse that, a kernel that does not have the kind says ENOENT,
-    and nothing is made.
+    Asks for one with two numbers of one byte on the loopback device: the kinds of this project, whose
+    numbers have four, refuse that, a kernel that does not have the kind says ENOENT, and nothing is made.
     """
-    options = nl.attr(_FQ_LIMIT, bytes(1)) if kind == "fq" else b""
+    options = nl.attr(1, bytes(1)) + nl.attr(2, bytes(1))
     try:
         make(_change(nl.RTM_NEWQDISC, nl.NLM_F_CREATE | nl.NLM_F_EXCL, "lo", 0x7FFF0000, ROOT, kind, options))
     except nl.NetlinkError as error:
         return f"this kernel has no {kind} qdisc" if error.errno == errno.ENOENT else ""
-    raise ApplyError(f"lo: a {kind} qdisc without usable options was made, though it needs some")
+    raise ApplyError(f"lo: a {kind} qdisc with unusable options was made")
 
 
 def bytes_per_second(rate_bps: int) -> int:

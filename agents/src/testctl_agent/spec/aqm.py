@@ -3,7 +3,8 @@
 
     aqm = "none" | KIND {NAME VALUE | FLAG}
 
-NAMEs come in any order; the canonical text has all of them, in that of KINDS.  lab/kernel/aqm_*.h has the algorithms.
+NAMEs come in any order; the canonical text has all of them, in that of KINDS.  The algorithms are Linux's qdiscs
+(network/aqm_qdisc.py), and those of OWN in lab/kernel/aqm_*.h.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Number:
 
     read, show  between a word of the text and a whole number
     scale       that number as the kernel wants it: times the first, over the second
+    step        Linux counts in multiples of it
     """
 
     name: str
@@ -36,14 +38,15 @@ class Number:
     read: Callable[[str], int]
     show: Callable[[int], str]
     scale: tuple[int, int] = (1, 1)
+    step: int = 1
 
 
-def _duration(name: str, default: int | None, least: int = 1000, most: int = 4 * _SECOND) -> Number:
-    return Number(name, default, least, most, Duration.parse, lambda value: str(Duration(value)))
+def _duration(name: str, default: int | None, least: int = 1000, most: int = 4 * _SECOND, step: int = 1) -> Number:
+    return Number(name, default, least, most, Duration.parse, lambda value: str(Duration(value)), step=step)
 
 
-def _bytes(name: str, default: int | None = None, most: int = 2**30) -> Number:
-    return Number(name, default, 1, most, Bytes.parse, lambda value: str(Bytes(value)))
+def _bytes(name: str, default: int | None = None, most: int = 2**30, least: int = 1) -> Number:
+    return Number(name, default, least, most, Bytes.parse, lambda value: str(Bytes(value)))
 
 
 def _decimal(text: str, places: int) -> int:
@@ -60,7 +63,7 @@ def _shown(value: int, places: int) -> str:
     return f"{Decimal(value).scaleb(-places).normalize():f}"
 
 
-def _percent(name: str, default: int | None, one: int, most: int = 10_000) -> Number:
+def _percent(name: str, default: int | None, one: int, most: int = 10_000, least: int = 1, step: int = 1) -> Number:
     """A share; `one`: what the kernel has for 100 %."""
 
     def read(text: str) -> int:
@@ -68,11 +71,18 @@ def _percent(name: str, default: int | None, one: int, most: int = 10_000) -> Nu
             raise ValueError(f"want a share such as 10%; got {text!r}")
         return _decimal(text[:-1], 2)
 
-    return Number(name, default, 1, most, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000))
+    return Number(name, default, least, most, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000), step)
 
 
 def _gain(name: str, default: int) -> Number:
     return Number(name, default, 0, 100_000, lambda text: _decimal(text, 3), lambda value: _shown(value, 3))
+
+
+def _sixteenths(name: str, default: int) -> Number:
+    """A gain of Linux's PIE, up to 32."""
+    return Number(
+        name, default, 0, 320_000, lambda text: _decimal(text, 4), lambda value: _shown(value, 4), (16, 10_000), 625
+    )
 
 
 def _whole(name: str, default: int, most: int, least: int = 0) -> Number:
@@ -85,66 +95,68 @@ def _flag(name: str) -> Number:
 
 _SEED_NUMBER = _whole(SEED, 1, 10**18)
 
-KINDS: dict[str, tuple[int, tuple[Number, ...]]] = {
-    "fifo": (0, ()),
-    "codel": (1, (_duration("target", 5 * 10**6), _duration("interval", 10**8), _flag("ecn"))),
+_CODEL = (_duration("target", 5 * 10**6, step=1000), _duration("interval", 10**8, step=1000), _flag("ecn"))
+_PIE = (
+    _duration("qdelay_ref", 15 * 10**6, step=1000),
+    _duration("t_update", 15 * 10**6, 10**6, step=10**6),
+    _sixteenths("alpha", 1250),
+    _sixteenths("beta", 12_500),
+)
+_MAX_BURST, _MARK_ECNTH = 150 * 10**6, 1000
+"""Constants of Linux's PIE, in ns and in 1/100 %."""
+
+
+def _flows(most: int) -> tuple[Number, ...]:
+    return _whole("flows", most, most, 1), _bytes("quantum", 1514, 2**20, 256)
+
+
+KINDS: dict[str, tuple[Number, ...]] = {
+    "fifo": (),
+    "codel": _CODEL,
+    "fq_codel": (*_CODEL, *_flows(1024), _SEED_NUMBER),
     "pie": (
-        2,
-        (
-            _duration("qdelay_ref", 15 * 10**6),
-            _duration("t_update", 15 * 10**6),
-            _gain("alpha", 125),
-            _gain("beta", 1250),
-            _duration("max_burst", 150 * 10**6, 0),
-            _flag("ecn"),
-            _percent("mark_ecnth", 1000, 2**56),
-            _SEED_NUMBER,
-        ),
+        *_PIE,
+        _duration("max_burst", _MAX_BURST, _MAX_BURST, _MAX_BURST),
+        _flag("ecn"),
+        _percent("mark_ecnth", _MARK_ECNTH, 100, _MARK_ECNTH, _MARK_ECNTH),
+        _SEED_NUMBER,
     ),
+    "fq_pie": (
+        *_PIE,
+        _flag("ecn"),
+        _percent("mark_ecnth", 1000, 100, least=100, step=100),
+        *_flows(1024),
+        _SEED_NUMBER,
+    ),
+    "cake": (_duration("rtt", 10**8, step=1000), _SEED_NUMBER),
+    "sfq": (*_flows(127), _SEED_NUMBER),
     "red": (
-        3,
-        (
-            _bytes("min"),
-            _bytes("max"),
-            _percent("max_p", 1000, 2**32),
-            _whole("wq", 9, 30),
-            _flag("gentle"),
-            _flag("ecn"),
-            _SEED_NUMBER,
-        ),
+        _bytes("min"),
+        _bytes("max"),
+        _percent("max_p", 1000, 2**32),
+        _whole("wq", 9, 30),
+        _flag("gentle"),
+        _flag("ecn"),
+        _SEED_NUMBER,
     ),
-    "policer": (
-        4,
-        (Number("rate", None, 8, 10**13, Rate.parse, lambda value: str(Rate(value))), _bytes("burst")),
-    ),
-    "fq_codel": (
-        5,
-        (
-            _duration("target", 5 * 10**6),
-            _duration("interval", 10**8),
-            _flag("ecn"),
-            _whole("flows", 1024, 1024, 1),
-            _bytes("quantum", 1514, 2**20),
-            _SEED_NUMBER,
-        ),
-    ),
+    "policer": (Number("rate", None, 8, 10**13, Rate.parse, lambda value: str(Rate(value))), _bytes("burst")),
     "dualpi2": (
-        6,
-        (
-            _duration("target", 15 * 10**6),
-            _duration("tupdate", 15 * 10**6),
-            _gain("alpha", 150),
-            _gain("beta", 3000),
-            _whole("k", 2, 16, 1),
-            _duration("min_th", 800_000, 0),
-            _duration("range", 400_000, 0),
-            _whole("th_len", 1, 10**6),
-            _percent("weight", 1000, 10_000, most=5000),
-            _SEED_NUMBER,
-        ),
+        _duration("target", 15 * 10**6),
+        _duration("tupdate", 15 * 10**6),
+        _gain("alpha", 150),
+        _gain("beta", 3000),
+        _whole("k", 2, 16, 1),
+        _duration("min_th", 800_000, 0),
+        _duration("range", 400_000, 0),
+        _whole("th_len", 1, 10**6),
+        _percent("weight", 1000, 10_000, most=5000),
+        _SEED_NUMBER,
     ),
 }
-"""kind -> (its number in lab/kernel/lab_port.h, its parameters in the order of its enum there)"""
+"""kind -> its parameters; of those of OWN in the order of its enum in the lab's kernel."""
+
+OWN = {"fifo": 0, "policer": 1, "dualpi2": 2, "red": 3}
+"""Kinds that are no qdisc of Linux's below the port, and their numbers in lab/kernel/lab_port.h; red with `gentle`."""
 
 FLAGS = frozenset(("ecn", "gentle"))
 EXAMPLES = (
@@ -162,11 +174,11 @@ class Aqm:
     values: tuple[int, ...] = ()
 
     def __getitem__(self, name: str) -> int:
-        return self.values[[one.name for one in KINDS[self.kind][1]].index(name)]
+        return self.values[[one.name for one in KINDS[self.kind]].index(name)]
 
     def __str__(self) -> str:
         words = [self.kind]
-        for one, value in zip(KINDS[self.kind][1], self.values, strict=True):
+        for one, value in zip(KINDS[self.kind], self.values, strict=True):
             if one.name in FLAGS:
                 words += [one.name] if value else []
             else:
@@ -174,17 +186,23 @@ class Aqm:
         return " ".join(words)
 
     @property
-    def number(self) -> int:
-        return KINDS[self.kind][0]
+    def is_linuxs(self) -> bool:
+        """Whether it is a qdisc of Linux's, which has its name."""
+        return self.kind not in OWN or (self.kind == "red" and not self["gentle"])
 
     @property
     def seed(self) -> int:
-        return self[SEED] if any(one.name == SEED for one in KINDS[self.kind][1]) else 0
+        return self[SEED] if any(one.name == SEED for one in KINDS[self.kind]) else 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its parameters but the seed."""
+        return tuple(one.name for one in KINDS[self.kind] if one.name != SEED)
 
     @property
     def words(self) -> tuple[int, ...]:
-        """As the kernel has them."""
-        pairs = zip(KINDS[self.kind][1], self.values, strict=True)
+        """Theirs as the kernel has them."""
+        pairs = zip(KINDS[self.kind], self.values, strict=True)
         return tuple(value * one.scale[0] // one.scale[1] for one, value in pairs if one.name != SEED)
 
 
@@ -203,7 +221,7 @@ def parse(text: str) -> Aqm | None:
 
 
 def _values(kind: str, words: list[str]) -> list[int]:
-    known = {one.name: one for one in KINDS[kind][1]}
+    known = {one.name: one for one in KINDS[kind]}
     given: dict[str, int] = {}
     rest = iter(words)
     for name in rest:
@@ -221,7 +239,12 @@ def _values(kind: str, words: list[str]) -> list[int]:
         except ValueError as error:
             raise ValueError(f"{kind}, {name}: {error}") from error
         if not one.least <= given[name] <= one.most:
-            raise ValueError(f"{kind}, {name}: want from {one.show(one.least)} to {one.show(one.most)}; got {word}")
+            want = f"from {one.show(one.least)} to {one.show(one.most)}"
+            if one.least == one.most:
+                want = f"{one.show(one.least)}, a constant of Linux's"
+            raise ValueError(f"{kind}, {name}: want {want}; got {word}")
+        if given[name] % one.step:
+            raise ValueError(f"{kind}, {name}: want a multiple of {one.show(one.step)}, as Linux counts; got {word}")
     values = []
     for name, one in known.items():
         value = given.get(name, one.default)
@@ -232,12 +255,15 @@ def _values(kind: str, words: list[str]) -> list[int]:
 
 
 def _agree(aqm: Aqm) -> None:
-    """Parameters that contradict each other."""
+    """Parameters that contradict each other, or that Linux can't have together."""
     for kind, low, high in (("codel", "target", "interval"), ("fq_codel", "target", "interval"), ("red", "min", "max")):
         if aqm.kind == kind and aqm[low] >= aqm[high]:
-            shown = {one.name: one.show for one in KINDS[kind][1]}
+            shown = {one.name: one.show for one in KINDS[kind]}
             got = f"{low} {shown[low](aqm[low])}, {high} {shown[high](aqm[high])}"
             raise ValueError(f"{kind}: want {low} less than {high}; got {got}")
+    if aqm.kind == "red" and aqm.is_linuxs and aqm["max"].bit_length() + aqm["wq"] > 31:
+        most = Bytes(2 ** (31 - aqm["wq"]) - 1)
+        raise ValueError(f"red: want max at most {most} with wq {aqm['wq']}; got {Bytes(aqm['max'])}")
     if aqm.kind == "dualpi2":
         _agree_dualpi2(aqm["target"], aqm["tupdate"], aqm["min_th"], aqm["range"])
 

@@ -122,7 +122,8 @@ class EbpfBackend:
     def apply(self, port: str, what: str, value: Value) -> None:
         if what not in SWITCH_PARAMETERS:
             self._number(port, what)
-        if value != UNSET.get(what) and (reason := self.unavailable(what)):
+        reason = ebpf_aqm.unavailable(str(value)) if what == "aqm" else self.unavailable(what)
+        if value != UNSET.get(what) and reason:
             raise (Unavailable if what == "aqm" else ApplyError)(f"port {port}, {what}: want {shown(value)}; {reason}")
         if what == "flows":
             self._tables.set_flows(str(value))

@@ -12,7 +12,7 @@ import pytest
 from plugins.rack.tests.machines.machines import Machines, eventually
 from plugins.rack.tests.machines.test_faults import SHORT, clocks_are_right
 
-pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 STEP = "python3 -c 'import time; time.clock_settime(time.CLOCK_REALTIME, time.time() + {})'"
 DRIFT = (
     "python3 -c 'import ctypes; t = (ctypes.c_long * 26)(); t[0] = 2; t[2] = {} << 16; "

@@ -17,7 +17,7 @@ from testctl.testbeds.point_runner import drift
 
 from plugins.rack.tests.machines.machines import Machines, eventually
 
-pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 PLAN = """
 about: a flow that a fault meets
 topology: pair

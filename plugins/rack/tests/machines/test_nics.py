@@ -11,7 +11,7 @@ from testctl.testbeds.point_runner import drift
 
 from plugins.rack.tests.machines.machines import Machines
 
-pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 PLAN = """
 about: a NIC's settings
 topology: pair

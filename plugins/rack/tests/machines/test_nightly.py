@@ -22,7 +22,7 @@ from testctl.system.checkout import cache_dir
 from plugins.rack.tests.machines.machines import ROOT, Machines, changed, eventually
 
 pytestmark = [
-    pytest.mark.root(beside=True),
+    pytest.mark.alone,
     pytest.mark.machines,
     pytest.mark.timeout(3600),
     pytest.mark.flaky(reruns=0),

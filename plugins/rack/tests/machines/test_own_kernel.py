@@ -16,7 +16,7 @@ from testctl_rack import host_kernel
 from plugins.rack.tests.machines.machines import Machines, run
 
 pytestmark = [
-    pytest.mark.root(beside=True),
+    pytest.mark.alone,
     pytest.mark.machines,
     pytest.mark.timeout(3600),
     pytest.mark.flaky(reruns=0),

@@ -15,7 +15,7 @@ from plugins.rack.tests.machines.conftest import ALL, ONE
 from plugins.rack.tests.machines.machines import ROOT, Machines
 
 pytestmark = [
-    pytest.mark.root(beside=True),
+    pytest.mark.alone,
     pytest.mark.machines,
     pytest.mark.timeout(1800),
     pytest.mark.flaky(reruns=0),

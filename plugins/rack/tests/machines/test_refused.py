@@ -10,7 +10,7 @@ import pytest
 from plugins.rack.tests.machines.machines import Machines
 from plugins.rack.tests.machines.test_faults import KERNEL, SHORT
 
-pytestmark = [pytest.mark.root, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 
 
 def test_a_second_rack(rack: Machines) -> None:

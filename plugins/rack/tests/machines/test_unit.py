@@ -25,7 +25,7 @@ sed -e 's/^Type=notify/Type=oneshot/; /^Restart=/d' \\
 systemctl daemon-reload && systemctl start taken.service && cat {STATE}/taken.json
 """
 pytestmark = [
-    pytest.mark.root(beside=True),
+    pytest.mark.alone,
     pytest.mark.machines,
     pytest.mark.timeout(1800),
     pytest.mark.flaky(reruns=0),

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import TestbedError
 from plugins.rack.tests.rack.abandoned import remove_abandoned
 from plugins.rack.tests.rack.bed import bed
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 WAITING = Path(__file__).with_name("waiting.py")
 
 

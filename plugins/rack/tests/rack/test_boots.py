@@ -25,7 +25,7 @@ from testctl_rack.reservation import Reservation
 
 from plugins.rack.tests.rack.bed import Bed
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 NEW, OLD = "6.12.117+deb12-amd64", "6.1.0-56-amd64"
 DOWN_S = 2.0
 

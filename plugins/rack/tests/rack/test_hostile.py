@@ -15,7 +15,7 @@ from plugins.rack.tests.rack import hostile
 from plugins.rack.tests.rack.bed import Bed
 from plugins.rack.tests.rack.test_faults import points, small_disk
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 LEASE_S = 2.0
 SILENT_S = 20.0
 """How long an agent that renews its lease may be silent."""

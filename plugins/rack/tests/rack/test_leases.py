@@ -14,7 +14,7 @@ from testctl_rack.placement import Placement
 
 from plugins.rack.tests.rack.bed import Bed
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 HOSTS = 4
 DEAD = ("alpha", "beta", "gamma")
 

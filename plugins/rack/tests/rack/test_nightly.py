@@ -16,7 +16,7 @@ from testctl_agent.system.toolchain import cache_dir
 from plugins.rack.tests.rack.bed import PLAN, POINTS, Bed, eventually
 
 ROOT = Path(__file__).parents[4]
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 
 def newest(rack: Bed) -> dict[str, Any]:

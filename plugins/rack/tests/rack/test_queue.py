@@ -22,7 +22,7 @@ from testctl_rack.reservation import Reservation
 
 from plugins.rack.tests.rack.bed import Bed
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[4]
 
 

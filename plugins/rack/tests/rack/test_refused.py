@@ -16,7 +16,7 @@ import testctl_agent
 from plugins.rack.tests.rack.bed import PLAN, Bed
 from plugins.rack.tests.rack.faked import faked, needs_faketime
 
-pytestmark = [pytest.mark.root, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def nothing_ran(rack: Bed) -> bool:

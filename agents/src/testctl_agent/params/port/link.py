@@ -22,9 +22,9 @@ CONSTANT = ("bmv2", "netem", "tofino")
 SPECS = [
     _spec(
         name="aqm",
-        help="What manages this port's queue: codel (RFC 8289), fq_codel (RFC 8290), pie (RFC 8033), dualpi2 "
-        "(RFC 9332, for L4S), red or policer, "
-        "with its parameters by their names there; fifo: the buffer alone; a lab has it",
+        help="What manages this port's queue: Linux's codel (RFC 8289), fq_codel (RFC 8290), pie (RFC 8033), fq_pie, "
+        "cake, sfq or red, or the lab's dualpi2 (RFC 9332, for L4S) or policer, with its parameters by their names "
+        "there; fifo: the buffer alone; a lab has it",
         type=Grammar(aqm.WANT, aqm.canonical),
         after=("mtu", "rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing"),
         example="codel target 5ms interval 100ms ecn",

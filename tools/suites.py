@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs suites of tests: python tools/suites.py [--changed] SUITE…
+
+core, long, 6.1 (the lab's tests on that kernel), machines (of QEMU), a directory of plugins/; others: all but the core.
+--changed leaves out a suite that passed with the files which it has now, and those of the packages that it imports: the
+digest of them is in the cache.  What a suite reaches through the command line alone is not seen; `make test-all` runs
+every suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).resolve().parents[1]
+PASSED = Path(os.environ.get("TESTCTL_CACHE") or Path.home() / ".cache" / "testctl") / "suites"
+CORE = ("agents/tests", "controller/tests", "tests", "plugins/rack/tests/rack/test_smoke.py")
+MACHINES = "plugins/rack/tests/machines"
+SHARED = ("conftest.py", "constraints.txt", "pyproject.toml", "lab", "p4", "tools/setup", "tools/suites.py")
+"""What every suite depends on."""
+NO_TEST = 5
+"""pytest's exit code where the marks fit no test."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests below `paths`, but not below `ignored`, that an expression of marks (and other arguments) selects."""
+
+    paths: tuple[str, ...]
+    marks: str = "not long"
+    ignored: str = ""
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def passes(self, testers: str) -> bool:
+        """Run it: first what needs the machine to itself, one test after another, then all others."""
+        pytest = [sys.executable, "-m", "pytest", *self.paths, *self.arguments]
+        pytest += [f"--ignore={self.ignored}"] if self.ignored else []
+        parallel = ["-n", testers, "--dist", "worksteal"]
+        for marks, more in ((f"alone and {self.marks}", []), (f"not alone and {self.marks}", parallel)):
+            environment = os.environ | self.environment
+            done = subprocess.run([*pytest, "-m", marks, *more], cwd=ROOT, env=environment, check=False)
+            if done.returncode not in (0, NO_TEST):
+                return False
+        return True
+
+    def digest(self) -> str:
+        """SHA-256 of its files, of the packages that they import, directly or not, and of what is shared."""
+        sources = {path.parent.name: path.parent for path in ROOT.glob("**/src/*/__init__.py")}
+        graph = grimp.build_graph(*sources)
+        own = tracked(*{re.sub("^(plugins/[^/]+)/.*", r"\1", path) for path in self.paths})
+        text = "\n".join((ROOT / file).read_text(encoding="utf-8") for file in own if file.endswith(".py"))
+        modules = {
+            name for name in re.findall(r"^\s*(?:from|import) ([\w.]+)", text, re.MULTILINE) if name in graph.modules
+        }
+        for module in list(modules):
+            modules |= graph.find_upstream_modules(module)
+        packages = {module.rpartition(".")[0] or module for module in modules}
+        places = [sources[name.partition(".")[0]].parent / name.replace(".", "/") for name in packages]
+        digest = hashlib.sha256(repr(self).encode())
+        for file in sorted({*own, *tracked(*SHARED, *(str(place.relative_to(ROOT)) for place in places))}):
+            digest.update(file.encode() + b"\0" + (ROOT / file).read_bytes())
+        return digest.hexdigest()
+
+
+def suites() -> dict[str, Suite]:
+    """All suites by name."""
+    plugins = sorted(path.parent.name for path in ROOT.glob("plugins/*/tests"))
+    kernel = {"TESTCTL_TEST_KERNELS": "6.1"}
+    machines = {"TESTCTL_MACHINES": os.environ.get("TESTCTL_MACHINES", "ci")}
+    return {
+        "machines": Suite((MACHINES,), "machines", environment=machines),
+        **{name: Suite((f"plugins/{name}/tests",), "not machines", MACHINES) for name in plugins},
+        "6.1": Suite(CORE, "lab", arguments=("-k", "6.1"), environment=kernel),
+        "long": Suite(CORE, "long"),
+        "core": Suite(CORE),
+    }
+
+
+def tracked(*places: str) -> list[str]:
+    """Files of the repository below these places."""
+    done = subprocess.run(["git", "ls-files", "--", *places], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [file for file in done.stdout.split("\n") if (ROOT / file).is_file()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run suites of tests.")
+    parser.add_argument("suites", nargs="+", choices=[*suites(), "others"], metavar="SUITE")
+    parser.add_argument("--changed", action="store_true", help="not those that passed with the files they have now")
+    parser.add_argument("--testers", default=str((os.cpu_count() or 1) + 2), help="processes at a time")
+    given = parser.parse_args()
+    chosen = {
+        name: suite
+        for name, suite in suites().items()
+        if name in given.suites or (name != "core" and "others" in given.suites)
+    }
+    PASSED.mkdir(parents=True, exist_ok=True)
+    for name, suite in chosen.items():
+        digest = suite.digest()
+        passed = PASSED / name
+        if given.changed and passed.is_file() and passed.read_text(encoding="ascii") == digest:
+            print(f"suite {name}: passed before with the same files", flush=True)
+            continue
+        print(f"suite {name}", flush=True)
+        if not suite.passes(given.testers):
+            sys.exit(f"suite {name} failed")
+        passed.write_text(digest, encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()
