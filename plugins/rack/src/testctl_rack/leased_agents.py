@@ -51,6 +51,8 @@ CALL = "TESTCTL_CALL_S"
 """Environment variable: the seconds that an agent has to answer a call, CALL_S by default."""
 LOOKED_S = 3.0
 """How long to wait for a lease of another controller, which may hold it only briefly."""
+RESTORE_S = 30.0
+"""How long to wait, at least, for an agent to restore what a point before has left, whose lease it lost."""
 LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 CLOCK_NS = 20 * 10**6
 """Maximum difference of a machine's clock from the controller's: a fifth of the lead before the traffic."""
@@ -194,7 +196,7 @@ class RemoteAgents(GrpcAgents):
         return reply
 
     def _acquire(self, name: str) -> None:
-        """Acquire the lease; waits up to a lease's lifetime for an agent that is being restarted."""
+        """Acquire the lease; waits for an agent that is being restarted, or that restores what this run has left."""
         lifetime_ns = int(self._lease_s * 1e9)
         request = messages.AcquireRequest(holder=self._holder, lifetime_ns=lifetime_ns, ticket=self._ticket)
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
@@ -207,7 +209,7 @@ class RemoteAgents(GrpcAgents):
                 break
             except TestbedError as error:
                 code = error.__cause__.code() if isinstance(error.__cause__, grpc.RpcError) else None
-                most_s = self._lease_s if ours and ours in str(error) else patience_s.get(code, 0)
+                most_s = max(self._lease_s, RESTORE_S) if ours and ours in str(error) else patience_s.get(code, 0)
                 if time.monotonic() - begun > most_s:
                     raise
                 time.sleep(0.1)

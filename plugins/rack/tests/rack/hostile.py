@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
+from testctl_agent.daemon.lease import Leases
 from testctl_agent.daemon.service import DaemonService
 from testctl_agent.main import main
 from testctl_agent.wire import messages
@@ -105,6 +106,18 @@ def silent(*methods: str) -> None:
     changed("Apply", once)
 
 
+def slow(seconds: float) -> None:
+    """Silent as to the lease, too; what its end restores takes so long."""
+    silent(*CALLS, "Renew")
+    true = Leases._clean_up
+
+    def clean_up(self: Leases) -> Any:
+        time.sleep(seconds if points == 1 else 0)
+        return true(self)
+
+    Leases._clean_up = clean_up  # type: ignore[method-assign]
+
+
 def endless(request: Any, reply: Any) -> Iterator[messages.Chunk]:
     while True:
         yield messages.Chunk(data=bytes(1 << 20))
@@ -151,6 +164,7 @@ HOWS: dict[str, Callable[[], None]] = {
     "a fact without a device": lambda: always("Attest", fact("link ")),
     "a token": lambda: always("Acquire", lambda lease: messages.Lease(token="x\ny", lifetime_ns=lease.lifetime_ns)),
     "no answer to anything": lambda: silent(*CALLS, "Renew"),
+    "no answer to anything, and a slow restore": lambda: slow(8),
     "no answer but to the lease": lambda: silent(*CALLS),
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ SAYS = {
     "another value": "agent receiver: receiver, mtu: want 1400; read back 9000",
     "a value less": "; read back nothing",
     "no answer to anything": "did not answer in time; its lease is lost",
+    "no answer to anything, and a slow restore": "did not answer in time; its lease is lost",
     "no answer but to the lease": "did not answer in time",
 }
 
