@@ -21,7 +21,7 @@ DEBIAN_SOURCES = Path("/usr/src")
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}"
 """Valid names of a kernel; the name becomes part of file names."""
 
-UNUSED = ("Documentation/*/*.rst", "Documentation/*/*.txt", "Documentation/*/*.yaml", "include/dt-bindings/*",
+UNUSED = ("Documentation/*/*.rst", "Documentation/*/*.txt", "Documentation/*/*.yaml",
           "arch/[!ux]*.[chS]", "arch/*.dts*", "sound/*.[ch]", "drivers/[!bcnpt]*.[ch]", "drivers/net/*/*.[ch]",
           "tools/perf/*", "tools/testing/*")  # fmt: skip
 """Patterns of a tarball's files that no kernel for User Mode Linux is built from: two thirds of them (each Kconfig and
@@ -69,9 +69,10 @@ class KernelSource:
     def unpack(self, where: Path) -> None:
         """Unpack what is needed of the tarball at `where`, which does not exist yet."""
         where.mkdir()
-        unused = (f"--exclude=*/{pattern}" for pattern in UNUSED)
+        top = self.origin.name.removesuffix(".tar.xz")
+        unused = (f"--exclude={top}/{pattern}" for pattern in UNUSED)
         argv = ["tar", "xf", str(self.origin), "--use-compress-program=xz --threads=0", "--strip-components=1"]
-        run([*argv, "--wildcards", *unused, "-C", str(where)], timeout_s=1800)
+        run([*argv, "--anchored", "--wildcards", *unused, "-C", str(where)], timeout_s=1800)
 
 
 def split_revision(text: str) -> tuple[Path, str]:
