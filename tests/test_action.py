@@ -16,6 +16,8 @@ import pytest
 import yaml
 from testctl.system import checkout
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]

@@ -17,7 +17,7 @@ from testctl.records import Records
 from testctl.records.schema import FATES
 from testctl.results import Run, load_run
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.long, pytest.mark.lab]
 
 PLAN = Path(__file__).parents[1] / "plans" / "families.yaml"
 PAYLOAD = {4: 1448, 6: 1428}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.long, pytest.mark.lab]
 
 TESTCTL = [sys.executable, "-m", "testctl.cli.main"]
 PLAN = """

@@ -20,7 +20,7 @@ from testctl.results import PointResult, RunWriter, write_point
 
 from tests.cli_commands import commands, takes
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.lab, pytest.mark.timeout(900)]
 
 OWNED = "owned"
 """The file that the plan's command lines write, in the machine's directory that a lab mounts for them."""

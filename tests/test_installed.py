@@ -19,6 +19,8 @@ import pytest
 
 from tests.test_ordinary_user import PLAN, UID, USER
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from testctl.lab import boot_words
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.long, pytest.mark.lab]
 
 PLAN = """
 topology: pair

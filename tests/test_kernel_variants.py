@@ -18,7 +18,7 @@ from testctl.lab.built import built
 from tests import test_kernel_faults
 from tests.test_gdb import PLAN, TESTCTL, entered_recovery
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.long, pytest.mark.lab]
 VERSION = "6.12"
 
 

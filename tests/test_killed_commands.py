@@ -18,7 +18,7 @@ from testctl.system.temporary import ALL, LABS
 
 from tests.leftovers import marked
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.lab, pytest.mark.timeout(600)]
 
 LONG_S = 120
 PLAN = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, bytes, BYTES]\n"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from testctl.system import checkout
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.long, pytest.mark.lab, pytest.mark.timeout(3600)]
 
 LINE = "	return areno_reduce(s, w->cwnd, rtt_us, areno_level(s, rtt_us));"
 CHANGED = "	return areno_reduce(s, w->cwnd, rtt_us, areno_level(s, rtt_us)) / 8 + 2;"

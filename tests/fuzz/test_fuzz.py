@@ -12,6 +12,8 @@ import pytest
 
 from tests.fuzz import targets
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RUNS = {"wire": 3000, "pcap": 2000, "plan": 300, "results": 300}

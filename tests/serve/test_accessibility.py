@@ -11,6 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.serve.conftest import Shown, wait
 
+pytestmark = pytest.mark.long
+
 PAGES = {
     "runs": ("#/", "runs"),
     "run of a sweep": ("#/run/{sweep}", "run"),

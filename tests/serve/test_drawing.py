@@ -9,6 +9,8 @@ import pytest
 
 from tests.serve.conftest import Shown, wait
 
+pytestmark = pytest.mark.long
+
 
 def test_a_page_can_be_read_before_the_library_of_figures_is_there(open_shown: Any, shown: Shown) -> None:
     page = open_shown(shown.at("#/compare"))

@@ -10,6 +10,8 @@ import pytest
 
 from tests.serve.conftest import Shown, wait
 
+pytestmark = pytest.mark.long
+
 
 def opened(open_shown: Any, shown: Shown, place: str, what: str = "run") -> Any:
     page = open_shown(shown.at(place))

@@ -13,6 +13,8 @@ from testctl.report.style import RETRANS
 
 from tests.serve.conftest import Shown, wait
 
+pytestmark = pytest.mark.long
+
 
 def pixels(element: Any) -> Any:
     """An element's screenshot as (height, width, 3) numbers of 0 to 255."""

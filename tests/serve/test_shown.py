@@ -17,6 +17,8 @@ from testctl.results import layout
 from controller.tests.serve.conftest import make_run
 from tests.serve.conftest import serving, wait
 
+pytestmark = pytest.mark.long
+
 LONG = "NR..2" * 1200
 """What was sent on each ACK of a long recovery."""
 

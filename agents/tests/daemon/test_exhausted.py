@@ -25,6 +25,8 @@ from agents.tests.daemon.daemons import Caller, calling, running, written
 from agents.tests.daemon.test_lease import until
 from agents.tests.daemon.test_tls import keys, peer
 
+pytestmark = pytest.mark.long
+
 SWITCH = {"name": "s1", "kind": "switch", "devices": {"s1:alpha": "lo"}, "backend": "fake", "lease": True}
 RATE = pb.Setting(entity="s1:alpha", parameter="rate", value=pb.Value(integer=10**9))
 DESCRIPTORS, STRANGERS = 300, 500

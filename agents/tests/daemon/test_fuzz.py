@@ -24,6 +24,8 @@ from testctl_agent.params import registry
 
 from agents.tests.daemon.daemons import CALL_S, Caller, Daemon, calling, running, written
 
+pytestmark = pytest.mark.long
+
 METHODS = [method.name for method in pb.DESCRIPTOR.services_by_name["Agent"].methods]
 STREAMS = {"Fetch"}
 WORDS = {

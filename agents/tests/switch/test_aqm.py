@@ -20,6 +20,8 @@ from agents.tests.switch.aqm_model import Port, Red
 from agents.tests.switch.beside import COUNT, Beside
 from agents.tests.switch.dualpi2_model import DualPi2
 
+pytestmark = pytest.mark.long
+
 KERNEL = Path(__file__).parents[3] / "lab" / "kernel"
 MIXES = tuple(traffic.MIXES)
 L4S = tuple(traffic.L4S + mix for mix in MIXES)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "tgen"
 RUNS = 200_000

@@ -19,6 +19,8 @@ from testctl.system import temporary, worker_pool
 
 from tests.leftovers import marked
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[3]
 LONG_S = 120
 SEEDS = int(os.environ.get("TESTCTL_KILLS", "1"))

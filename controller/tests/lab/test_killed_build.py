@@ -17,6 +17,8 @@ import pytest
 
 from tests.leftovers import marked
 
+pytestmark = pytest.mark.long
+
 LAB = """
 import sys
 from pathlib import Path

@@ -16,6 +16,8 @@ from testctl.replay.variants import relative_to, with_tracepoints
 from testctl.system import checkout
 from testctl_agent.spec.errors import TestbedError
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("name", "parts"),

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from testctl.system import checkout
 
+pytestmark = pytest.mark.long
+
 EXAMPLE = checkout.root() / "examples" / "own_metric"
 FIXTURE = Path(__file__).parent / "fixtures" / "loss"
 

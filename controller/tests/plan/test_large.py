@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl.core import capacity
@@ -16,6 +17,8 @@ from testctl.plan import load_plan
 from testctl.plan.cost import rows
 from testctl.results import RunWriter, layout
 from testctl_agent.spec import trace
+
+pytestmark = pytest.mark.long
 
 SIZE = 40 * 1024
 """Of one file, which may have six times that."""

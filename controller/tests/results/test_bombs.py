@@ -20,6 +20,8 @@ from testctl.serve.runs import MOST_HEAD
 
 from controller.tests.serve.conftest import make_run
 
+pytestmark = pytest.mark.long
+
 LIMIT_BYTES = 5 << 30
 """Of address space of the reader; what Python, Arrow, numpy and matplotlib map of it is about 2 GiB."""
 SPREAD = 4

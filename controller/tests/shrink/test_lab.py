@@ -18,7 +18,7 @@ from testctl.plan import load_plan
 from testctl.results import load_run
 from testctl.system import checkout
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.long, pytest.mark.lab]
 
 EXPECT = """expect:
   - name: throughput is steady

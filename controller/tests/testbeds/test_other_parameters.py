@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from testctl.system import checkout
 
+pytestmark = pytest.mark.long
+
 ROOT = checkout.root()
 PLAN = """\
 topology: pair
