@@ -199,20 +199,20 @@ def test_only_programs_of_tasks_are_ended(tmp_path: Path) -> None:
         os.waitpid(pid, 0)
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_killed_at_any_moment_the_next_agent_restores_all(in_namespace: Callable[..., str]) -> None:
     said = in_namespace(Path(__file__).with_name("root_crash.py"), timeout_s=300.0)
     assert said.endswith("all is as before\n"), said
 
 
-@pytest.mark.alone
+@pytest.mark.root
 @pytest.mark.parametrize("mark", ["ack", "data"])
 def test_killed_before_each_step_the_next_agent_restores_all(in_namespace: Callable[..., str], mark: str) -> None:
     said = in_namespace(Path(__file__).with_name("root_steps.py"), mark, timeout_s=300.0)
     assert said.endswith("all is as before\n"), said
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_the_documented_capabilities_are_enough(in_namespace: Callable[..., str]) -> None:
     assert "enough: CAP_" in in_namespace(Path(__file__).with_name("root_capabilities.py"))
 
@@ -225,7 +225,7 @@ def test_it_ends_however_early_it_is_asked_to(tmp_path: Path) -> None:
             assert daemon.end() == 0
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_nothing_of_a_point_stays(in_namespace: Callable[..., str]) -> None:
     """TESTCTL_LEAK_POINTS=1000 for a thousand."""
     points = os.environ.get("TESTCTL_LEAK_POINTS", "25")

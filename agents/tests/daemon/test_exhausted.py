@@ -165,7 +165,7 @@ def test_a_reserve_gives_and_takes(tmp_path: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before - 5
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_whatever_fails_in_a_restore_its_retries_restore_all(in_namespace: Callable[..., str]) -> None:
     said = in_namespace(Path(__file__).with_name("root_errno.py"), timeout_s=300.0)
     assert said.endswith("all is as before\n"), said

@@ -67,12 +67,12 @@ def test_what_htb_counts_is_left_out() -> None:
     assert shown.pop().startswith("htb 1: root ")
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_every_change_shows_and_a_restore_hides_it(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_attest.py")).endswith("all is as before\n")
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_what_a_parameter_changes_is_gone_after_a_restore(in_namespace: Callable[..., str]) -> None:
     """For every parameter of a host and every sysctl, by what ip, tc, ethtool and /proc/sys/net show."""
     said = in_namespace(Path(__file__).with_name("root_restored.py"), timeout_s=600.0)

@@ -127,6 +127,6 @@ def test_an_agent_whose_caller_is_gone_ends(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_agents_of_one_process_have_their_own_networks(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_here.py")).endswith("all at home\n")

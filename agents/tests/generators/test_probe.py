@@ -101,6 +101,6 @@ def test_a_sentence_names_the_way_and_the_size() -> None:
     )
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_a_router_with_a_smaller_mtu(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_probe.py")).endswith("done\n")

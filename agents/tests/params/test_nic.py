@@ -172,6 +172,6 @@ def test_what_a_nic_resets_is_set_after_what_resets_it() -> None:
         assert name in specs, f"{name} is no parameter of a host"
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_real_devices(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_nic.py")).endswith("all is as before\n")

@@ -9,6 +9,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_host(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_host.py")).endswith("all is as before\n")
