@@ -25,6 +25,7 @@ COMMAND = ("flows.generator=command", "flows.client=/bin/true", "flows.server=/b
 OWN = {
     ("host", "initcwnd"): "hosts.initcwnd=20", ("host", "kernel"): "hosts.kernel='6.1'",
     ("host", "sysctl"): "hosts.tcp_sack=0", ("switch", "fate"): "switch.fate=drop data 1 of bulk",
+    ("switch", "backend"): "switch.backend=netem",
     ("port", "down"): "switch:receiver.down=10ms-20ms", ("port", "framing"): "switch:receiver.framing=24B",
     ("flow", "cc"): "flows.cc=reno", ("flow", "family"): "flows.family=6",
     ("flow", "pattern"): "flows.pattern=on-off 100ms/50ms",

@@ -106,6 +106,7 @@ class Between:
         for passing in self.passes.values():
             passing.set()
         self._to = str(to)
+        self._open: list[socket.socket] = []
         self._server = socket.socket(socket.AF_UNIX)
         self._server.bind(str(where))
         self._server.listen()
@@ -116,6 +117,7 @@ class Between:
             while True:
                 near, _ = self._server.accept()
                 far = socket.socket(socket.AF_UNIX)
+                self._open += near, far
                 far.connect(self._to)
                 for way, source, sink in (("up", near, far), ("down", far, near)):
                     line: queue.Queue[tuple[float, bytes]] = queue.Queue()
@@ -125,9 +127,11 @@ class Between:
     def _take(self, source: socket.socket, line: queue.Queue[tuple[float, bytes]]) -> None:
         data = b"-"
         while data:
-            with suppress(OSError):
+            try:
                 data = source.recv(1 << 16)
-                line.put((time.monotonic() + self.late_s, data))
+            except OSError:  # closed
+                data = b""
+            line.put((time.monotonic() + self.late_s, data))
 
     def _give(self, way: str, line: queue.Queue[tuple[float, bytes]], sink: socket.socket) -> None:
         data = b"-"
@@ -144,6 +148,10 @@ class Between:
         for passing in self.passes.values():
             passing.set()
         self._server.close()
+        for end in self._open:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ class KernelSource:
         return digest.hexdigest()
 
     def unpack(self, where: Path) -> None:
-        """Unpack what is needed of the tarball at `where`, which does not exist yet."""
+        """Unpack the files that a build needs at `where`, which does not exist yet."""
         where.mkdir()
         top = self.origin.name.removesuffix(".tar.xz")
         unused = (f"--exclude={top}/{pattern}" for pattern in UNUSED)
