@@ -30,7 +30,7 @@ def test_a_failure_hides_no_other_test(tmp_path: Path) -> None:
         ("machines", "agents/tests/daemon/daemons.py"),  # a module of other tests
         ("rack", "controller/src/testctl/records/rows.py"),  # a package, through others
         ("influx", "controller/tests/support/synthetic.py"),
-        ("core", "plugins/cluster/tests/dask.py"),
+        ("core", "plugins/rack/tests/rack/test_smoke.py"),
     ],
 )
 def test_what_a_suite_depends_on(suite: str, file: str) -> None:
