@@ -48,7 +48,7 @@ class AgentConfig:
     devices     host: its device; switch: port ("switch:receiver") → device
     forwarding  switch: MAC address of a host → the device it lies behind, or several of equal cost
     notes       facts for the entities: "kernel" is the name it was booted under
-    generators  those of other distributions that it may run; None: whichever is installed
+    generators  of other distributions that it may run; None: whichever is installed
     commands    whether it runs the commands of a plan: never an agent that others can call
     settings    what will be set, entity → parameter → value, where that is known beforehand; None: anything
     version     of its code, where the process that starts it knows; "": to be read from the files
@@ -83,8 +83,8 @@ def new_task(
 ) -> Task:
     """A generator or a collector by the name of its file, or a generator of another distribution.
 
-    others    those of other distributions that may be; None: whichever is installed
-    commands  whether the generator `command` may be, which runs any program
+    others    generators of other distributions that are allowed; None: whichever is installed
+    commands  whether the generator `command`, which runs any program, is allowed
     """
     task: Task = _task_module(kind, name, others, commands).task(options, workdir)
     return task
@@ -106,8 +106,8 @@ def _task_module(kind: str, name: str, others: Collection[str] | None, commands:
 @functools.cache
 def own_tasks(kind: str) -> frozenset[str]:
     """The agent's own generators or collectors."""
-    found = pkgutil.iter_modules(_PACKAGES[kind].__path__) if kind in _PACKAGES else ()
-    return frozenset(module.name for module in found if not module.name.startswith("_"))
+    modules = pkgutil.iter_modules(_PACKAGES[kind].__path__) if kind in _PACKAGES else ()
+    return frozenset(module.name for module in modules if not module.name.startswith("_"))
 
 
 def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
@@ -125,8 +125,10 @@ def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
 
 
 def without_threads(tasks: Iterable[tuple[str, str]], backend: str, parameters: Iterable[tuple[str, str]]) -> bool:
-    """Whether agents with these tasks, this back end and these parameters start no thread: what is of another
-    distribution may, and so does gRPC, by which BMv2 is reached."""
+    """Whether agents with these tasks, this back end and these parameters start no thread.
+
+    Code of another distribution may start threads; BMv2 is reached by gRPC, which does.
+    """
     wanted = set(tasks)
     own = all(name in own_tasks(kind) for kind, name in wanted) and backend in SINGLE_THREADED
     return own and not wanted & THREADED and all(registry.is_own(kind, name) for kind, name in parameters)
@@ -141,7 +143,7 @@ def _other_generator(name: str, own: Collection[str], others: Collection[str] | 
 
 
 def _missing(name: str) -> str:
-    """Why a generator that is known is not among those of this agent; "" for an unknown name."""
+    """Why this agent does not run a known generator; "" for an unknown name."""
     if name in GENERATORS.names():
         return f"; want {name} among the generators of the agent's configuration (testctl_generators in the inventory)"
     return f"; {name!r}{hint}" if (hint := GENERATORS.hint(name)) else ""
