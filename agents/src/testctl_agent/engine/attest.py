@@ -57,7 +57,7 @@ def _congestion_controls(net: Path) -> Iterable[tuple[str, str]]:
 
 
 def _sysctls(root: Path, devices: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, without those of other devices."""
+    """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, without other devices' ones."""
     whose, top = {*_ALWAYS, *devices}, f"{root}/"
     for where, folders, files in (step for tree in _TREES for step in os.walk(f"{top}{tree}")):
         if where.endswith(_OF_DEVICES):

@@ -19,7 +19,7 @@ def key(entry: Entry) -> Key:
 
 
 def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> list[Entry | Unreadable]:
-    """Without the entries of another boot, which took the change with it: a value that differs since is logged, and stays.
+    """Without the entries of another boot, whose changes went with it: a value that differs since is logged, and stays.
 
     boot  the one that runs; "": nobody asks
     """

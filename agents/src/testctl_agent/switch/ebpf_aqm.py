@@ -53,7 +53,7 @@ class Managed:
         link, queue = Options(self.rate, self.delay, self.buffer, self.framing), self.queue
         if queue.is_linuxs:
             return replace(link, kind=port_qdisc.CHILD, seed=queue.seed).pack()
-        return replace(link, kind=aqm.OWN[queue.kind], seed=queue.seed, words=queue.words).pack()
+        return replace(link, kind=aqm.OWN[queue.kind], seed=queue.seed, words=queue.kernel_values).pack()
 
     def child(self, mtu: int) -> bytes:
         """The options of Linux's qdisc; one packet more than its limit waits there, and one is sent."""
