@@ -324,11 +324,11 @@ FQ_HORIZON_S = 4294
 """The longest that fits: a packet whose time lies further ahead is sent then."""
 
 
-def fq_options(*, one_queue: bool = True) -> bytes:
+def fq_options(*, single_queue: bool = True) -> bytes:
     """fq as nothing but a clock: every packet leaves at its own time, unpaced.
 
-    one_queue  for times that never decrease; where they do, fq sends a packet that comes before the head of its queue
-               at the head's time, so each packet needs a queue of its own, by its hash
+    single_queue  for times that never decrease; where they do, fq sends a packet that comes before the head of its
+                  queue at the head's time, so each packet needs a queue of its own, by its hash
     """
     return b"".join(
         nl.u32(what, value)
@@ -336,14 +336,14 @@ def fq_options(*, one_queue: bool = True) -> bytes:
             (_FQ_LIMIT, FQ_LIMIT),
             (_FQ_FLOW_LIMIT, FQ_LIMIT),
             (_FQ_PACES, 0),
-            (_FQ_ORPHAN_MASK, 0 if one_queue else _U32_MAX),
+            (_FQ_ORPHAN_MASK, 0 if single_queue else _U32_MAX),
             (_FQ_TIMER_SLACK, 0),
             (_FQ_HORIZON, FQ_HORIZON_S * 10**6),
         )
     ) + nl.attr(_FQ_HORIZON_DROP, bytes(1))
 
 
-def is_clock(options: bytes, *, one_queue: bool = True) -> bool:
+def is_clock(options: bytes, *, single_queue: bool = True) -> bool:
     """Whether an fq is the one of fq_options, as far as the kernel shows it."""
-    have, want = nl.parse(options), nl.parse(fq_options(one_queue=one_queue))
+    have, want = nl.parse(options), nl.parse(fq_options(single_queue=single_queue))
     return all(have.get(what) == value for what, value in want.items())

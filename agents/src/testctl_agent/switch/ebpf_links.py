@@ -39,7 +39,7 @@ _WORD = 2**64
 
 @dataclass(frozen=True)
 class Link:
-    """What a port's link does over time, as the values of its parameters."""
+    """A port's link over time, as the values of its parameters."""
 
     rate: Value = "none"
     delay: Value = 0
@@ -50,14 +50,14 @@ class Link:
     @property
     def reorders(self) -> bool:
         """Whether a packet may leave before one that came before it."""
-        found = jitter.parse(str(self.jitter))
+        random = jitter.parse(str(self.jitter))
         delays = [step.value or 0 for step in schedule.steps_of(self.delay, Duration)]
-        return not found.in_order if found else any(one > other for one, other in pairwise(delays))
+        return not random.in_order if random else any(delay > following for delay, following in pairwise(delays))
 
     @property
     def changes(self) -> bool:
         varies = schedule.is_schedule(self.rate) or trace.is_trace(self.rate) or schedule.is_schedule(self.delay)
-        return varies or any(one != schedule.NONE for one in (self.down, self.jitter, self.largest))
+        return varies or any(value != schedule.NONE for value in (self.down, self.jitter, self.largest))
 
 
 def packed(link: Link, times: Sequence[int] = ()) -> bytes:
@@ -85,7 +85,7 @@ def packed(link: Link, times: Sequence[int] = ()) -> bytes:
         + _STATE
         + table.tobytes()
         + b"".join(
-            b"".join(_STEP.pack(*one) for one in steps) + blank * (schedule.MAX_STEPS - len(steps))
+            b"".join(_STEP.pack(*step) for step in steps) + blank * (schedule.MAX_STEPS - len(steps))
             for steps in (of_rates, of_delays, of_downs, of_sizes)
         )
     )
@@ -153,8 +153,8 @@ class LinkMaps:
             os.close(inner)
 
     def _inner(self, outer: int, number: int, place: int, value_bytes: int) -> bytes:
-        (one,) = struct.unpack("=I", load.read_element(outer, struct.pack("=I", number), 4))
-        inner = load.open_map(one)
+        (map_id,) = struct.unpack("=I", load.read_element(outer, struct.pack("=I", number), 4))
+        inner = load.open_map(map_id)
         try:
             return load.read_element(inner, struct.pack("=I", place), value_bytes)
         finally:
