@@ -84,14 +84,14 @@ def _list(kind: int, device: str, parent: int = 0) -> list[Entry]:
     index = nl.index(device)
     with nl.Netlink() as netlink:
         answers = netlink.dump(kind, _TCMSG.pack(0, 0, index, 0, parent, 0))
-    found = []
+    entries = []
     for answer in answers:
         _, _, at, handle, above, info = _TCMSG.unpack_from(answer)
         if at == index:
             top = nl.parse(answer[_TCMSG.size :])
             name = nl.string(top.get(_TCA_KIND, b""))
-            found.append(Entry(at, handle, above, info, name, top.get(_TCA_OPTIONS, b""), *_stats(top, name)))
-    return found
+            entries.append(Entry(at, handle, above, info, name, top.get(_TCA_OPTIONS, b""), *_stats(top, name)))
+    return entries
 
 
 def qdiscs(device: str) -> list[Entry]:
@@ -116,8 +116,8 @@ def root(device: str) -> Entry | None:
 def default_follows(device: str, mtu_was: int) -> None:
     """After a change of the device's MTU: a default fq_codel made for the MTU before is made anew, for the present one.
 
-    The kernel does that for none that is there, but makes one by the present MTU when somebody's qdisc goes: without
-    this, what is left depends on which of the two is restored first.
+    The kernel does not, but makes one for the present MTU when somebody's qdisc goes: without this, the result depends
+    on which of the two is restored first.
     """
     defaults = [q for q in qdiscs(device) if not q.handle]
     if root(device) is None and any(quantum(q) == mtu_was + _ETH_HEADER for q in defaults):
@@ -162,7 +162,7 @@ def _change(
 
 
 def make(*changes: Change) -> None:
-    """Send them at once: who is killed meanwhile has sent all or none.  Raises NetlinkError, of the first refused."""
+    """Send them at once: a process that is killed has sent all or none.  Raises NetlinkError, of the first refused."""
     with nl.Netlink() as netlink:
         netlink.together(*changes)
 
@@ -267,7 +267,7 @@ def parse_bfifo(options: bytes) -> int:
 
 
 def red_options(limit: int, threshold: int) -> bytes:
-    """RED as an exact threshold: CE when the backlog found is at least `threshold`, never a drop but at `limit`.
+    """RED as an exact threshold: CE when the backlog is at least `threshold`, never a drop but at `limit`.
 
     With Wlog 0 the "average" is the backlog itself; with both thresholds equal there is no
     random range between them; every entry of Stab at 31 makes the average after an idle time 0;
