@@ -21,7 +21,7 @@ _SOON = timedelta(days=30)
 
 
 def credentials(who: str, name: str, tls: Tls, now: datetime | None = None) -> grpc.ServerCredentials:
-    """What a server needs that shows its certificate and wants one of each peer.
+    """Credentials of a server that shows its certificate and wants one of each peer.
 
     Raises TestbedError that names the file: one that can't be read, a key that others may read or
     that is another certificate's, a certificate that is not valid now or of another name.
@@ -41,7 +41,7 @@ def _read(path: Path) -> bytes:
 
 
 def _private(path: Path) -> bytes:
-    """A key's bytes; the mode is that of the very file that is read."""
+    """A key's bytes; the mode is checked on the open file."""
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)

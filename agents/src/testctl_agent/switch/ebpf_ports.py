@@ -92,7 +92,7 @@ def attached(device: str) -> Iterator[Mapping[str, int] | None]:
 def counters(device: str) -> list[dict[str, object]]:
     """The port of this device as a row like a qdisc's; none when it is no port of the switch.
 
-    The backlog is not serialised yet when the last packet arrives; it is not counted where the link changes.
+    The backlog is as of the last packet's arrival; it is not counted where the link changes.
     """
     with attached(device) as maps:
         if maps is None:
