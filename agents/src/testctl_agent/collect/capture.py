@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.system.subprocesses import found_in_path
+from testctl_agent.system.subprocesses import which
 from testctl_agent.tasks.lab_recorder import LabRecorder
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
 
@@ -38,7 +38,7 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 def unavailable() -> str:
     """Why this collector is not available; "" if it is."""
-    if LAB_FILE.exists() or found_in_path("tcpdump"):
+    if LAB_FILE.exists() or which("tcpdump"):
         return ""
     return "tcpdump is not installed: apt-get install tcpdump"
 
