@@ -8,11 +8,28 @@ from typing import Any
 from google.protobuf.message import Message as ProtobufMessage
 
 from testctl_agent.daemon import agent_pb2 as pb
-from testctl_agent.daemon.values import from_wire, to_wire
+from testctl_agent.spec.types import Value
 from testctl_agent.wire import messages
 from testctl_agent.wire.messages import Message
 
 _VALUE = pb.Value.DESCRIPTOR
+
+
+def to_wire(value: Value) -> pb.Value:
+    """A parsed value as a message."""
+    if isinstance(value, bool):
+        return pb.Value(flag=value)
+    if isinstance(value, int):
+        return pb.Value(integer=int(value))
+    if isinstance(value, float):
+        return pb.Value(number=value)
+    return pb.Value(text=value)
+
+
+def from_wire(message: pb.Value) -> Value:
+    """The value in a message; an empty message is the empty text."""
+    kind = message.WhichOneof("of")
+    return "" if kind is None else getattr(message, kind)
 
 
 def to_protobuf(message: Message) -> Any:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from testctl_agent import collect, generators
@@ -98,9 +97,13 @@ def _task_module(kind: str, name: str, others: Collection[str] | None, commands:
             raise TestbedError(f"generator {COMMAND!r}: this agent runs no commands; want the testbed lab or netns")
     if name in names:
         return importlib.import_module(f"{_PACKAGES[kind].__name__}.{name}")
-    if kind == "generator":
-        return _other_generator(name, names, others)
-    raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+    if kind != "generator":
+        raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+    allowed = GENERATORS.names() if others is None else others
+    if name not in allowed:
+        known = ", ".join(sorted({*names, *allowed}))
+        raise TestbedError(f"no generator named {name!r}; there are: {known}{_missing(name)}")
+    return GENERATORS.module(name)
 
 
 @functools.cache
@@ -132,14 +135,6 @@ def without_threads(tasks: Iterable[tuple[str, str]], backend: str, parameters: 
     wanted = set(tasks)
     own = all(name in own_tasks(kind) for kind, name in wanted) and backend in SINGLE_THREADED
     return own and not wanted & THREADED and all(registry.is_own(kind, name) for kind, name in parameters)
-
-
-def _other_generator(name: str, own: Collection[str], others: Collection[str] | None) -> ModuleType:
-    there = GENERATORS.names() if others is None else others
-    if name not in there:
-        known = ", ".join(sorted({*own, *there}))
-        raise TestbedError(f"no generator named {name!r}; there are: {known}{_missing(name)}")
-    return GENERATORS.module(name)
 
 
 def _missing(name: str) -> str:
