@@ -18,7 +18,7 @@ from testctl_agent.generators import tgen
 from testctl_agent.params.host.tcp_events import unavailable
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task, written
+from testctl_agent.tasks.task import ProgramTask, Result, Task, written
 from testctl_agent.tcp_trace.bpf import BpfTrace
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAB_FILE, LAYOUT, Counts, LabTrace
 
@@ -106,5 +106,5 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
     argv = tgen.drain(load.map_info(trace.ring.fd).id, EVENT_BYTES, workdir / FILE)
     return _BpfTask(
         name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=files(options),
-        announcement=Announcement("stdout", "ready\n"), trace=trace,
+        announcement=tgen.READY, trace=trace,
     )  # fmt: skip

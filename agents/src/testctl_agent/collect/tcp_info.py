@@ -12,7 +12,7 @@ from testctl_agent.params.host.tcp_info import SPEC
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.tasks.lab_recorder import LabRecorder
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task, written
+from testctl_agent.tasks.task import ProgramTask, Result, Task, written
 from testctl_agent.tasks.together import Together
 
 NAME = "tcp_info"
@@ -74,5 +74,5 @@ def _sampler(options: Mapping[str, Value], workdir: Path, file: str) -> Task:
     return ProgramTask(
         name=NAME, argv=argv(options, workdir, file), workdir=workdir, read=written(NAME, workdir / file),
         outputs=(file,),
-        announcement=Announcement("stdout", "ready\n"), stderr=f"{Path(file).stem}-stderr.txt",
+        announcement=tgen.READY, stderr=f"{Path(file).stem}-stderr.txt",
     )  # fmt: skip

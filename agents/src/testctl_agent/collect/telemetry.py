@@ -22,7 +22,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports, testbed_object
 from testctl_agent.tasks.lab_recorder import LabRecorder
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task, written
+from testctl_agent.tasks.task import ProgramTask, Result, Task, written
 
 NAME = "telemetry"
 FILE = "telemetry.bin"
@@ -127,7 +127,7 @@ def _by_program(workdir: Path, ring: int) -> Task:
     argv = tgen.drain(load.map_info(ring).id, record_bytes, workdir / FILE)
     return ProgramTask(
         name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=(FILE,),
-        announcement=Announcement("stdout", "ready\n"),
+        announcement=tgen.READY,
     )  # fmt: skip
 
 

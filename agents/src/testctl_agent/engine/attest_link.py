@@ -46,7 +46,7 @@ def _options(entry: qdisc.Entry) -> bytes:
 def _shown(entry: qdisc.Entry) -> str:
     """Kind, handle, parent and a digest of the options."""
     parent = "root" if entry.parent == qdisc.ROOT else qdisc.handle_text(entry.parent)
-    return f"{entry.kind} {qdisc.handle_text(entry.handle)} {parent} {digest(_options(entry))}"
+    return f"{entry} {parent} {digest(_options(entry))}"
 
 
 def _all_shown(entries: Iterable[qdisc.Entry]) -> str:

@@ -23,6 +23,7 @@ from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tgen"
 BINARY = tgen_program.NAME
+READY = Announcement("stdout", "ready\n")
 Side = Literal["server", "client"]
 REQUESTS, TIMES = "requests.txt", "times.bin"
 """Files of a flow that makes requests: what it is to ask, and what became of each (agents/tgen/workload_result.c)."""
@@ -153,5 +154,5 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         workdir=workdir,
         read=read,
         outputs=outputs,
-        announcement=Announcement("stdout", "ready\n") if side == "server" else None,
+        announcement=READY if side == "server" else None,
     )

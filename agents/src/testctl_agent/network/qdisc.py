@@ -57,6 +57,10 @@ class Entry:
     stats: dict[str, int]
     extra: dict[str, int]
 
+    def __str__(self) -> str:
+        """As errors show it: "htb 1:"."""
+        return f"{self.kind} {handle_text(self.handle)}"
+
 
 def handle_text(handle: int) -> str:
     """A handle as `tc` shows it: "1:", "ffff:fff1"."""

@@ -30,9 +30,13 @@ class Word(Choice):
     def schema(self) -> dict[str, Any]:
         return Choice(self._all()).schema()
 
+    def brought(self, names: Iterable[str]) -> list[str]:
+        """The names that are not the agent's own."""
+        return [name for name in names if name not in self.values]
+
     def packages(self, names: Iterable[str]) -> set[str]:
         """The packages of other distributions that bring some of these names.  Raises TestbedError."""
-        return {self.group.package(name) for name in names if name not in self.values}
+        return {self.group.package(name) for name in self.brought(names)}
 
     def _all(self) -> tuple[str, ...]:
         return tuple(sorted({*map(str, self.values), *self.group.names()}))

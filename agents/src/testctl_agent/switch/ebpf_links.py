@@ -59,6 +59,11 @@ class Link:
         varies = schedule.is_schedule(self.rate) or trace.is_trace(self.rate) or schedule.is_schedule(self.delay)
         return varies or any(value != schedule.NONE for value in (self.down, self.jitter, self.largest))
 
+    @property
+    def trace_ms(self) -> array[int]:
+        """The times of the rate's trace; none for another rate."""
+        return trace.parse(str(self.rate)) if trace.is_trace(self.rate) else array("I")
+
 
 def packed(link: Link, times: Sequence[int] = ()) -> bytes:
     """struct link; times: of its trace, in ms."""
@@ -116,7 +121,7 @@ class LinkMaps:
         link = self._of.get(number)
         if link is None:
             return None
-        times = trace.parse(str(link.rate)) if trace.is_trace(link.rate) else array("I")
+        times = link.trace_ms
         want, got = packed(link, times), self._inner(self._links, number, 0, len(packed(link, times)))
         state = slice(_HEAD.size, _HEAD.size + len(_STATE))
         if want[: state.start] + want[state.stop :] != got[: state.start] + got[state.stop :]:
@@ -133,7 +138,7 @@ class LinkMaps:
             return
         if not self._of:
             load.write_array(self._origin, struct.pack("=Q", time.monotonic_ns() + _SETUP_NS))
-        times = trace.parse(str(link.rate)) if trace.is_trace(link.rate) else array("I")
+        times = link.trace_ms
         if times:
             chunks = -(-len(times) // _CHUNK)
             inner = load.create_map(_ARRAY, 4, 4 * _CHUNK, chunks, _INNER_MAP)

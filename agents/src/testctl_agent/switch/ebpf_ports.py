@@ -157,8 +157,7 @@ def has_clock(device: str) -> bool:
     ours = root.kind == "fq" and root.handle == _CLOCK
     if ours and (qdisc.is_clock(root.options) or qdisc.is_clock(root.options, single_queue=False)):
         return True
-    shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-    raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {shown}")
+    raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {root}")
 
 
 def set_clock(device: str, wanted: bool, *, single_queue: bool = True) -> None:

@@ -63,8 +63,7 @@ def _in_force(port: str) -> tuple[Model, int]:
     if root is None:
         return Model(), _NO_BUFFER_LIMIT
     if root.kind != "netem" or root.handle != _HANDLE:
-        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-        raise ApplyError(f"port {port}: want the kernel's default or our own root qdisc; got {shown}")
+        raise ApplyError(f"port {port}: want the kernel's default or our own root qdisc; got {root}")
     rate, delay, limit, note = qdisc.parse_netem(root.options)
     return Model(rate, delay, note), limit
 

@@ -125,8 +125,7 @@ def read_state(device: str) -> Htb:
     inner = [q for q in qdiscs if q.parent == _CLASS]
     ours = [c for c in qdisc.classes(device) if c.handle == _CLASS]
     if (root.kind, root.handle) != ("htb", _ROOT) or not inner or not ours or inner[0].handle not in _FORMS:
-        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-        raise ApplyError(f"device {device}: want the kernel's default or our own root qdisc; got {shown}")
+        raise ApplyError(f"device {device}: want the kernel's default or our own root qdisc; got {root}")
     rate, ticks, quantum = qdisc.parse_htb_class(ours[0].options)
     burst = (quantum - _QUANTUM_BASE) or None
     if ticks != qdisc.bucket_ticks(default_burst(rate) if burst is None else burst, rate):
