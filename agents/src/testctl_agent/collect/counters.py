@@ -24,23 +24,10 @@ BEFORE, AFTER = "counters_before.json", "counters_after.json"
 ROOT = Path("/")
 _OF_IPV6 = ("Ip6", "Icmp6", "Udp6")
 _DEVICE_COLUMNS = [
-    "rx_bytes",
-    "rx_packets",
-    "rx_errors",
-    "rx_dropped",
-    "rx_fifo_errors",
-    "rx_frame_errors",
-    "rx_compressed",
-    "multicast",
-    "tx_bytes",
-    "tx_packets",
-    "tx_errors",
-    "tx_dropped",
-    "tx_fifo_errors",
-    "collisions",
-    "tx_carrier_errors",
-    "tx_compressed",
-]
+    "rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "rx_fifo_errors", "rx_frame_errors", "rx_compressed",
+    "multicast", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped", "tx_fifo_errors", "collisions",
+    "tx_carrier_errors", "tx_compressed",
+]  # fmt: skip
 
 
 def snmp(root: Path = ROOT) -> dict[str, int]:
