@@ -95,12 +95,8 @@ class EbpfBackend:
         return f"{self._missing}, which lets packets go at their time" if self._missing else ""
 
     def read(self, port: str, what: str) -> Value:
-        if what == "flows":
-            return self._tables.flows()
-        if what == "fate":
-            return self._tables.fates()
-        if what == "ecmp_seed":
-            return self._tables.ecmp_seed
+        if what in SWITCH_PARAMETERS:
+            return self._tables.read(what)
         number = self._number(port, what)
         if what == "ecn_threshold":
             return self._thresholds.get(port, UNSET[what])
@@ -126,14 +122,9 @@ class EbpfBackend:
         reason = ebpf_aqm.unavailable(str(value)) if what == "aqm" else self.unavailable(what)
         if value != UNSET.get(what) and reason:
             raise (Unavailable if what == "aqm" else ApplyError)(f"port {port}, {what}: want {shown(value)}; {reason}")
-        if what == "flows":
-            self._tables.set_flows(str(value))
+        if what in SWITCH_PARAMETERS:
+            self._tables.apply(what, value)
             self._clocks()
-        elif what == "fate":
-            self._tables.set_fates(str(value))
-            self._clocks()
-        elif what == "ecmp_seed":
-            self._tables.set_ecmp_seed(int(value))
         else:
             try:
                 if what == "aqm":

@@ -78,9 +78,8 @@ def needs(ports: Mapping[str, int], forwarding: Stations, most_copies: int, sett
     driver = _RecordingDriver()
     try:
         tables = TestbedTables(driver, ports, forwarding, most_copies)
-        tables.set_flows(str(settings.get(("", "flows"), UNSET["flows"])))
-        tables.set_fates(str(settings.get(("", "fate"), UNSET["fate"])))
-        tables.set_ecmp_seed(int(settings.get(("", "ecmp_seed"), UNSET["ecmp_seed"])))
+        for what in ("flows", "fate", "ecmp_seed"):  # a fate is one of a flow that is known
+            tables.apply(what, settings.get(("", what), UNSET[what]))
         links = False
         for port in ports:
             depth = settings.get((port, "ecn_threshold"), UNSET["ecn_threshold"])

@@ -14,6 +14,7 @@ from testctl_agent.spec import fate, flows
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.fate import Action
+from testctl_agent.spec.types import Value
 from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Driver, Entry
 from testctl_agent.system.own_files import agents_file
@@ -73,15 +74,25 @@ class TestbedTables:
             raise ApplyError(f"switch, forwarding: {error}") from error
         self._replace("forwarding", testbed_program.FORWARDING_TABLES, rows)
 
-    @property
-    def ecmp_seed(self) -> int:
-        """Of the draw by which connections are spread over equal ways."""
-        return self._seed
-
     def set_ecmp_seed(self, seed: int) -> None:
+        """Of the draw by which connections are spread over equal ways."""
         rows = testbed_program.forwarding(self._ports, self._stations, flood=self._floods, seed=seed)
         self._replace("ecmp_seed", testbed_program.FORWARDING_TABLES, rows)
         self._seed = seed
+
+    def read(self, parameter: str) -> Value:
+        """One of SWITCH_PARAMETERS."""
+        values: dict[str, Value] = {"flows": self.flows(), "fate": self.fates(), "ecmp_seed": self._seed}
+        return values[parameter]
+
+    def apply(self, parameter: str, value: Value) -> None:
+        """Set one of SWITCH_PARAMETERS."""
+        if parameter == "flows":
+            self.set_flows(str(value))
+        elif parameter == "fate":
+            self.set_fates(str(value))
+        else:
+            self.set_ecmp_seed(int(value))
 
     def flows(self) -> str:
         """The connections known now, as their canonical text."""
