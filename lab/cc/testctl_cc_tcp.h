@@ -147,7 +147,8 @@ static __always_inline void cc_tcp_set_state(const struct cc_growth *g, const st
 	}
 	if (!r->ack)
 		return;
-	if (old < TCP_CA_CWR && state >= TCP_CA_CWR)
+	/* Where retransmissions of a timeout are lost, Linux begins a reduction in Loss. */
+	if ((old < TCP_CA_CWR || old == TCP_CA_Loss) && state >= TCP_CA_CWR)
 		cc_tcp_apply(g, r, sk, CC_RECOVERY_ENTER);
 	/* undo_marker is zero after an undo; a reduction for a mark has none. */
 	else if (state < TCP_CA_CWR && (old == TCP_CA_CWR || (old == TCP_CA_Recovery && tcp_sk(sk)->undo_marker)))

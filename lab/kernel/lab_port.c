@@ -2,7 +2,7 @@
 /*
  * testctl_port: the egress port of a switch with a queue that manages itself, as a root qdisc.
  *
- * The link is the one of port_model.h (agents/src/testctl_agent/p4c_ebpf/runtime): packets are
+ * The link is the one of port_model.h (plugins/p4c_ebpf/src/p4c_ebpf/runtime): packets are
  * serialised one after the other at a rate, each with `framing` bytes more, and arrive `delay`
  * later; one that would make what is not serialised yet exceed the buffer is dropped.  With first
  * in, first out, packets depart at the same nanoseconds as there.  The line is free again at an

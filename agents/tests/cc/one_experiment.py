@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One experiment for a congestion control, built into the lab's kernel or as BPF of the running one.
 
-    python one_experiment.py lab|root NAME FILE
+    python one_experiment.py lab|root NAME FILE [PACKETS]
 
-A flow of at least 12 MB over a switch port of 100 Mb/s with 60 kB of buffer, and a switch that drops ten segments, by
-their numbers.  A busy machine merges ACKs before the congestion control sees them, so the sender goes on until it has
-decided on ACKS of them: the result does not depend on the load.  Everything that the congestion control received and
-decided goes to FILE, struct cc_trace_record one by one.  `root` runs under `unshare --net --mount`, `lab` as the only
-program of a lab.
+A flow of at least 12 MB over a switch port of 100 Mb/s with 60 kB of buffer, and a switch that drops ten segments (or
+PACKETS), by their numbers.  A busy machine merges ACKs before the congestion control sees them, so the sender goes on
+until it has decided on ACKS of them: the result does not depend on the load.  Everything that the congestion control
+received and decided goes to FILE, struct cc_trace_record one by one.  `root` runs under `unshare --net --mount`, `lab`
+as the only program of a lab.
 """
 
 from __future__ import annotations
@@ -119,13 +119,13 @@ def traced(how: str, name: str, a: int, b: int) -> bytes:
 
 
 def main() -> None:
-    how, name, file = sys.argv[1:]
+    how, name, file, *dropped = sys.argv[1:]
     run("ip link set lo up")
     with host("a") as a, host("b") as b:
         switch = backends.load("ebpf", {f"switch:{n}": f"to_{n}" for n in "ab"}, {MACS[n]: f"to_{n}" for n in "ab"})
         run("tc qdisc add dev to_b root tbf rate 100mbit burst 5kb limit 60kb")
         switch.apply("", "flows", f"bulk/0 tcp {ADDRESSES['a']}:40000 {ADDRESSES['b']}:5000")
-        switch.apply("", "fate", f"drop data {','.join(map(str, DROPPED))} of bulk")
+        switch.apply("", "fate", f"drop data {','.join(dropped or map(str, DROPPED))} of bulk")
         Path(file).write_bytes(traced(how, name, a, b))
         switch.close()
     print("done")

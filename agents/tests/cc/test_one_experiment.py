@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -32,11 +32,11 @@ def read(file: Path) -> list[Record]:
     return [Record.from_buffer_copy(data[at : at + size]) for at in range(0, len(data), size)]
 
 
-def built_in(in_lab: Callable[..., str], name: str, file: Path) -> list[Record]:
+def built_in(in_lab: Callable[..., str], name: str, file: Path, *dropped: str) -> list[Record]:
     said = in_lab(
         f"""
         import runpy, sys
-        sys.argv = [{str(SCRIPT)!r}, "lab", {name!r}, {str(file)!r}]
+        sys.argv = [{str(SCRIPT)!r}, "lab", {name!r}, {str(file)!r}, *{dropped!r}]
         runpy.run_path(sys.argv[0], run_name="__main__")
         """,
         TESTCTL_PROGRAM=str(testbed_object.path()),
@@ -69,6 +69,21 @@ def judge(name: str, records: list[Record]) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_built_in(in_lab: Callable[..., str], tmp_path: Path, name: str) -> None:
     judge(name, built_in(in_lab, name, tmp_path / "trace"))
+
+
+@pytest.mark.lab
+def test_a_recovery_after_a_timeout_begins_anew(in_lab: Callable[..., str], tmp_path: Path) -> None:
+    """A whole flight, its probe and timeouts are lost, then retransmissions: Linux goes from Loss to Recovery."""
+    records = built_in(in_lab, "reno_prr", tmp_path / "trace", "600-622,624,627")
+    begun = [
+        (before.event.pipe, Operation(now.operation), now.after.cwnd <= now.event.pipe + 1)
+        for before, now in pairwise(records)
+        if before.operation == Operation.LOSS
+    ]
+    assert {operation for _, operation, _ in begun} == {Operation.ACK, Operation.RECOVERY_ENTER}, "ACK: in Loss"
+    assert all(one_packet for _, operation, one_packet in begun if operation == Operation.RECOVERY_ENTER)
+    assert (0, Operation.RECOVERY_ENTER, True) in begun, "all that is outstanding is lost"
+    assert not replay(algorithm("reno_prr"), records)
 
 
 @pytest.mark.alone
