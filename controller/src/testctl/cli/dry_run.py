@@ -82,7 +82,7 @@ def _memory(need_mb: int, given_mb: int) -> str:
     from testctl.system.memory import free_mb
 
     free = free_mb()
-    room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
+    room = memory.shortage(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
     return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {room}"
 
 

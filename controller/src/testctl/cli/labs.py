@@ -145,7 +145,7 @@ def get(
     from testctl.lab.debian import SecondApt
 
     apt = SecondApt(suite or ())
-    where = f"{', '.join(one.uri for one in apt.archives)} {', '.join(apt.suites)}"
+    where = f"{apt.archive.uri} {', '.join(apt.suites)}"
     print(f"asked {where} (apt's lists in {apt.home}; this machine's own are not changed)", file=sys.stderr)
     apt.update()
     if name is None:

@@ -129,7 +129,7 @@ class _Progress:
         mark = "\r" if sys.stderr.isatty() else ""
         if end.verdict != "pass":
             print(mark, end="", file=sys.stderr)
-            say(f"{SIGNS[end.verdict]} {end.case.name}: {end.words.splitlines()[0]}")
+            say(f"{SIGNS[end.verdict]} {end.case.name}: {end.text.splitlines()[0]}")
         if mark:
             print(f"\r{self._done}/{self._total}", end="\n" if self._done == self._total else "", file=sys.stderr)
 
@@ -152,7 +152,7 @@ def _print(ends: Sequence[CaseEnd], on: str, program: str) -> None:
     plain_console(Console()).print(table)
     for end in ends:
         if end.verdict != "pass":
-            say(f"{SIGNS[end.verdict]} {end.case.name}: " + end.words.replace("\n", "\n    "), sys.stdout)
+            say(f"{SIGNS[end.verdict]} {end.case.name}: " + end.text.replace("\n", "\n    "), sys.stdout)
     print(f"{_counts(ends)}, on {on}")
     print(f"packetdrill {program}")
 
@@ -173,7 +173,7 @@ def _json(ends: Sequence[CaseEnd], on: str, program: str) -> dict[str, Any]:
                 "script": str(end.case.script),
                 "variant": end.case.variant,
                 "verdict": end.verdict,
-                "words": end.words,
+                "words": end.text,
                 "seconds": round(end.virtual_s, 6),
             }
             for end in ends
@@ -189,7 +189,7 @@ def _verdicts(ends: Sequence[CaseEnd], on: str) -> Verdicts:
             end.case.name,
             end.case.name,
             STATUS[end.verdict],  # type: ignore[arg-type]
-            (Change("packetdrill", "worse", end.words),) if end.words else (),
+            (Change("packetdrill", "worse", end.text),) if end.text else (),
             end.virtual_s,
         )
         for end in ends

@@ -279,9 +279,9 @@ def _no_room(chosen: Plan, jobs: int) -> str:
     from testctl.system.memory import free_mb
 
     (each_mb, _), there_mb = lab_memory(chosen), free_mb()
-    if alone := memory.has_room(each_mb, 1, there_mb):
+    if alone := memory.shortage(each_mb, 1, there_mb):
         raise TestbedError(f"{chosen.file}: {alone}")
-    return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)
+    return memory.shortage(each_mb, min(jobs, len(chosen.points)), there_mb)
 
 
 def _cluster(address: str, insecure: bool) -> Pool:

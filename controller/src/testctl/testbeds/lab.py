@@ -16,7 +16,7 @@ from testctl_agent.system import own_files, tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
-from testctl.lab import boot_words, machine, memory
+from testctl.lab import boot_parameters, machine, memory
 from testctl.lab import kernel as kernels
 from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.built import built, kernel_for
@@ -74,7 +74,7 @@ class LabTestbed:
         points = list(points)
         refuse_commands(points, commands)
         temporary.remove_temporary()
-        boot_words.check()
+        boot_parameters.check()
         _compile()
         found = {}
         for name in sorted({kernel_of(point) for point in points}):
@@ -99,7 +99,7 @@ class LabTestbed:
         points = list(points)
         refuse_commands(points, commands)
         temporary.remove_temporary()
-        boot_words.check()
+        boot_parameters.check()
         _compile()
         check_sysctls(points, kernel)
         check_ccs(points, [kernel])
@@ -115,7 +115,7 @@ class LabTestbed:
         _compile()
         found = {}
         for name, made in self.kernels.items():
-            kernel = kernels.Kernel(name, made.key, checkout.cache_dir() / "kernels" / made.directory.name)
+            kernel = kernels.Kernel(name, made.key, kernels.directory() / made.directory.name)
             if not kernel.built:
                 raise TestbedError(
                     f"kernel {name}, as the controller has it, is not at {kernel.directory}; copy it there, or build it"
@@ -134,7 +134,7 @@ class LabTestbed:
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
         code = code_with_others(self.code, point)
         kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
-        return str(CodeKey(kernel, code, program, memory_mb, boot_words.key()))
+        return str(CodeKey(kernel, code, program, memory_mb, boot_parameters.key()))
 
     def spec(self, point: Point) -> PointSpec:
         """The point as a lab gets it.  Raises PlanError for one that would start programs and may not."""
