@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system import tgen_program
 
+from testctl.lab.built import kernel_for
 from testctl.lab.self_test import kept
 from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
 from testctl.testbeds.choose import TESTBEDS
-from testctl.testbeds.lab import kernel_for
 from testctl.testbeds.requirements import Diagnosis, install, where
 
 PROGRAMS = {

@@ -113,9 +113,9 @@ def _changed(kernel: Kernel) -> None:
 def _served(file: Path) -> dict[str, Kernel | None]:
     """The kernels that a plan names, and the built ones that serve it."""
     from testctl.lab.built import built
+    from testctl.lab.kernel_ccs import ccs_of
     from testctl.metrics import metric_names
     from testctl.plan import load_plan
-    from testctl.testbeds.lab import ccs_of
     from testctl.testbeds.point_spec import kernel_of
 
     points = load_plan(file, metrics=metric_names()).points

@@ -16,7 +16,18 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, report_jobs, seconds
+from testctl.cli.runs import (
+    AsJson,
+    KernelName,
+    Sets,
+    TestbedName,
+    Wait,
+    Without,
+    load,
+    own_kernel,
+    report_jobs,
+    seconds,
+)
 from testctl.cli.source import HELP, METAVAR
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
@@ -28,7 +39,7 @@ if TYPE_CHECKING:
     from testctl.nightly import LastRun, Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
-    from testctl.testbeds import bed as beds
+    from testctl.testbeds.ready import ReadyTestbed
 
 PLAN = "plans/nightly.yaml"
 MAX_POINTS = 10_000
@@ -41,7 +52,7 @@ def nightly(
         typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})", autocompletion=complete.plans),
     ] = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
-    testbed: Bed = DEFAULT,
+    testbed: TestbedName = DEFAULT,
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -101,7 +112,7 @@ def nightly(
         sys.exit(exit_code(now))
 
 
-def _run(plan: Plan, bed: beds.Bed, options: Options, limit: TimeBudget) -> Run:
+def _run(plan: Plan, bed: ReadyTestbed, options: Options, limit: TimeBudget) -> Run:
     from testctl.execution.run import run_plan
     from testctl.report import Progress
 

@@ -56,7 +56,7 @@ Without = Annotated[
 ]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Bed = Annotated[
+TestbedName = Annotated[
     str,
     typer.Option(
         "--testbed",
@@ -95,7 +95,7 @@ def load(
 
 def plan(
     file: PlanFile,
-    testbed: Bed = "lab",
+    testbed: TestbedName = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -114,7 +114,7 @@ def plan(
 
 def run(
     file: PlanFile,
-    testbed: Bed = "lab",
+    testbed: TestbedName = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,

@@ -33,5 +33,5 @@ def find(word: str) -> Testbed:
             f"--testbed: want {' or '.join(names)}; got {word!r}: an inventory needs the distribution "
             f"{TESTBEDS.known[RACK.name]}, which is not installed"
         )
-    found: Testbed = TESTBEDS.module(word if word in names else RACK.name).testbed(word)
-    return found
+    testbed: Testbed = TESTBEDS.module(word if word in names else RACK.name).testbed(word)
+    return testbed

@@ -18,7 +18,7 @@ from typing import Any
 
 import grpc
 from testctl.system.say import say
-from testctl.testbeds.bed import NotOurs
+from testctl.testbeds.ready import NotOurs
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testctl.plan import Plan, Point
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis, install, where
 from testctl.testbeds.testbed import Request, Testbed
 from testctl_agent.spec.errors import PlanError
@@ -37,7 +37,7 @@ class Inventory:
 
         return place(plan.topology, read_rack(self._path)).to_json()
 
-    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+    def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         if request.jobs > 1:
             raise PlanError(f"--testbed {self._path}: a rack runs one point at once; want --jobs 1, got {request.jobs}")
         from testctl_rack.rack import InventoryTestbed
