@@ -63,6 +63,12 @@ class Kernel:
     def built(self) -> bool:
         return self.binary.is_file()
 
+    @property
+    def release(self) -> str:
+        """Such as 6.12.117; "" if it is not known."""
+        file = self.directory / "release"
+        return file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
+
 
 def directory() -> Path:
     """The directory of the built kernels, in the cache."""

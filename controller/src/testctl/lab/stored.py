@@ -21,7 +21,7 @@ from testctl.lab.source import split_variant
 from testctl.lab.tree_kernel import SOURCE
 from testctl.lab.workplace import BUILDING, held, lock
 
-RELEASE, CONFIG = "release", "config"
+CONFIG = "config"
 REMOVED = ".removed"
 _WHOLE = re.compile(r".+-[0-9a-f]{16}")
 """A directory's name; while it is written or removed, one of _PARTS is behind it."""
@@ -82,12 +82,11 @@ def _lock_of(path: Path) -> Path:
 
 
 def _stored(path: Path, used: Iterable[Path]) -> Stored:
-    name = path.name.rpartition("-")[0]
-    release = path / RELEASE
+    name, _, key = path.name.rpartition("-")
     return Stored(
         name=name,
         path=path,
-        release=release.read_text(encoding="utf-8", errors="replace").strip() if release.is_file() else "",
+        release=kernels.Kernel(name, key, path).release,
         size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
         own_tree=_registered(name) == path.name,
         of_tree=bool(_registered(name)) or split_variant(name)[0] == SOURCE,

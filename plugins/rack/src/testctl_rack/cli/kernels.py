@@ -40,7 +40,7 @@ def install(
     The configuration is that of the hosts' kernel, reduced to the modules that they have loaded, with what the project
     needs.  What a host boots by itself stays; a plan boots the kernel: [hosts, kernel, ["6.12", "NAME"]].
     """
-    from testctl.cli.labs import _progress
+    from testctl.cli.source import BuildProgress
     from testctl.system.say import say
 
     from testctl_rack import host_name
@@ -48,7 +48,7 @@ def install(
     from testctl_rack.host_kernels import install as install_it
 
     request = Request(host_name.check(name), tree, testbed, limit, config, debug_info)
-    with _progress() as progress:
+    with BuildProgress() as progress:
         package, changed = install_it(request, progress, jobs, say)
     print(f"kernel {name}: {package.release}, {package.path}{'' if package.new else ' (as built before)'}")
     if package.lacking:
