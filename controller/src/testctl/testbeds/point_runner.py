@@ -171,10 +171,10 @@ class PointRun:
             if reply.kind == "host" or not self.outcome.kernel:
                 self.outcome.kernel = reply.kernel
             self.outcome.notes |= {f"{name}: {key}": text for key, text in reply.notes.items()}
-            for parameter in wanted[name]:
-                if parameter in missing:
-                    lacking.setdefault(missing[parameter], []).append(", ".join(parameter))
-                    self.outcome.lacking.append(parameter)
+            for setting in wanted[name]:
+                if setting in missing:
+                    lacking.setdefault(missing[setting], []).append(", ".join(setting))
+                    self.outcome.lacking.append(setting)
         for entity, parameter in constant(self._point):
             lacking.setdefault(f"the back end {self._point.backend} has no links that change", []).append(
                 f"{entity}, {parameter}"
