@@ -51,7 +51,11 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     clock = f"{int(summary.wall_s) // 60}:{int(summary.wall_s) % 60:02d} min"
     console.print(f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, about {clock} with one job")
     if need_mb:
-        console.print(_memory(need_mb, given_mb))
+        free = free_mb()
+        fits = memory.shortage(need_mb, 1, free) or (
+            f"this machine has {free} MB free, enough for {free // need_mb} at once"
+        )
+        console.print(f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}")
     console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
     for factor in summary.factors:
@@ -76,13 +80,6 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print("figures: " + "; ".join(figure.title for figure in plan.figures))
     if plan.dropped:
         console.print("\ndropped, since --set or --without took away what they are about: " + "; ".join(plan.dropped))
-
-
-def _memory(need_mb: int, given_mb: int) -> str:
-    """The memory that a lab needs and gets, and how many labs fit into this machine's memory."""
-    free = free_mb()
-    fits = memory.shortage(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
-    return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}"
 
 
 def _analysis(plan: Plan) -> str:
