@@ -12,7 +12,7 @@ BIN := .venv/bin
 .PHONY: help setup run papers rack machines test test-all check bench fuzz audit docs gen p4 format clean
 
 help: ## List the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 setup: ## Install what is missing: packages, .venv, the lab's kernel
 	@tools/setup 6.12
@@ -41,7 +41,7 @@ test-all: ## Every suite: also the plug-ins', long tests, the lab's on 6.1, a ra
 	@tools/setup --test 6.12 6.1
 	@$(BIN)/python tools/suites.py others core --testers $(TESTERS)
 
-test-%:
+test-%: ## One suite: test-rack, test-influx, … (the directories of plugins/), test-long, test-6.1, test-machines
 	@tools/setup --test 6.12
 	@$(BIN)/python tools/suites.py $* --testers $(TESTERS)
 

@@ -24,7 +24,7 @@ from testctl.records.packets import read_packets
 from testctl.records.store import Records
 from testctl.results import load_run
 from testctl_agent.daemon import agent_pb2 as pb
-from testctl_agent.daemon.values import from_wire
+from testctl_agent.daemon.protobuf import from_wire
 from testctl_agent.engine import limits, values
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import PlanError, TestctlError

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import TestbedError, TestctlError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run; 0 when it was asked to end and everything is restored, 2 for a wrong file or usage, 3 otherwise."""
+    """Run; 0 when it was stopped and everything is restored, 2 for a wrong file or usage, 3 otherwise."""
     parser = argparse.ArgumentParser(prog="testctl-agent", description="The agent of testctl on one host or switch.")
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -37,6 +37,6 @@ def _serve(path: Path, check: bool) -> None:
     except ImportError as error:
         raise TestbedError(f"serve: want what testctl-agent[daemon] installs; {error}") from error
 
-    found = config.load(path)
+    loaded = config.load(path)
     if not check:
-        run.run(found)
+        run.run(loaded)

@@ -53,8 +53,8 @@ class DoesNotWait(Leases):
 
 
 class BelievesAnyToken(Leases):
-    def _mine(self, token: str, what: str) -> Grant:
-        return self._held or super()._mine(token, what)
+    def _held_by(self, token: str, what: str) -> Grant:
+        return self._held or super()._held_by(token, what)
 
 
 class GrantsWhatIsNotRestored(Leases):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.generators import iperf3, tgen
 from testctl_agent.generators._options import defaults
+from testctl_agent.generators._sockets import listens
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 
@@ -100,8 +101,8 @@ def test_a_result_that_is_none() -> None:
 
 
 def test_who_listens() -> None:
-    assert iperf3.listens(5001, DATA)
-    assert not iperf3.listens(5002, DATA)
+    assert listens(5001, DATA)
+    assert not listens(5002, DATA)
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")

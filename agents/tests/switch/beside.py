@@ -65,7 +65,7 @@ def port(text: str, *, buffer: int = 0, **internal: int) -> Port:
         return {"aqm": text, "buffer": buffer, "child": "", "filter": "", "timer": None}
     found = aqm.parse(text)
     assert found is not None
-    words = [*found.words, *[0] * (port_qdisc.WORDS - len(found.words))]
+    words = [*found.kernel_values, *[0] * (port_qdisc.WORDS - len(found.kernel_values))]
     for name, value in internal.items():
         words[AS_LINUX if name == "as_linux" else int(name[1:])] = value
     return options(Options(traffic.RATE, buffer=buffer, kind=aqm.OWN[found.kind], seed=found.seed, words=words))

@@ -59,7 +59,7 @@ FULL = {
 def test_reads_an_aqm(text: str, canonical: str, words: tuple[int, ...]) -> None:
     found = aqm.parse(text)
     assert found is not None
-    assert found.words == words
+    assert found.kernel_values == words
     if canonical != "codel":
         assert str(found) == canonical
     assert aqm.parse(aqm.canonical(text)) == found

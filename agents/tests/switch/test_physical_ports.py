@@ -85,11 +85,11 @@ def test_the_processors_of_queues_are_as_before(
     before = [path.read_text(encoding="ascii").strip() for path in files]
     for left in range(1 + killed):
         if left:
-            ebpf_ports.as_they_come("p1", tmp_path)
+            ebpf_ports.clear_steering("p1", tmp_path)
         ports = opened(tmp_path)
-        assert ebpf_ports.one_after_the_other("p1", 3, tmp_path) == ""
+        assert ebpf_ports.steer_to_single_cpu("p1", 3, tmp_path) == ""
         assert {path.read_text(encoding="ascii") for path in files} == {"4"}
-    ebpf_ports.as_they_come("p1", tmp_path)
+    ebpf_ports.clear_steering("p1", tmp_path)
     ports.close()
     assert [path.read_text(encoding="ascii").strip() for path in files] == before
 

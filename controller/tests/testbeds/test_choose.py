@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
+from testctl.testbeds import testbed
 from testctl.testbeds.choose import find
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import entry_points
@@ -37,10 +39,19 @@ def test_a_word_that_is_no_testbed(word: str) -> None:
 def test_a_testbed_of_another_distribution(only: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> None:
     """Its module gets the word."""
     module = ModuleType("my_testbed")
-    module.testbed = lambda word: f"the testbed of {word}"  # type: ignore[attr-defined]
+    module.testbed = lambda word: Mock(testbed.Testbed, word=word)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "my_testbed", module)
     only.append(EntryPoint("mine", "my_testbed", "testctl.testbeds"))
-    assert find("mine") == "the testbed of mine"
+    assert find("mine").word == "mine"  # type: ignore[attr-defined]
+
+
+def test_a_testbed_that_lacks_methods(only: list[EntryPoint], monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("my_testbed")
+    module.testbed = lambda word: Mock(["check", "places", "requirements"])  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "my_testbed", module)
+    only.append(EntryPoint("mine", "my_testbed", "testctl.testbeds"))
+    with pytest.raises(TestbedError, match=r"^--testbed mine: want the methods of .*Testbed; lacking: ready, interru"):
+        find("mine")
 
 
 def test_a_rack_without_the_distribution_that_has_racks(only: list[EntryPoint], tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_what_is_wrong_is_named(name: str, values: dict[str, Any], words: str) -
 def test_what_no_installed_distribution_brings_is_named_with_the_one_that_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(entry_points, "_found", lambda group: {})
+    monkeypatch.setattr(entry_points, "_entry_points", lambda group: {})
     with pytest.raises(PlanError) as refused:
         rack(s1={"testctl_backend": "tofino"}, alpha={"testctl_generators": ["tgen", "trex"]})
     where = "which comes with the distribution testctl-hardware: it is not installed"

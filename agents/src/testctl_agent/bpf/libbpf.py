@@ -25,7 +25,7 @@ _LOG_BYTES = 4096
 
 
 _PRINT = ctypes.CFUNCTYPE(c_int, c_int, c_char_p, c_void_p)
-_said: list[str] = []
+_log: list[str] = []
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def _library() -> ctypes.CDLL:
         if level < 2:  # not LIBBPF_DEBUG
             held = ctypes.create_string_buffer(1 << 20)
             libc.vsnprintf(held, len(held), text, arguments)
-            _said.append(held.value.decode(errors="replace"))
+            _log.append(held.value.decode(errors="replace"))
         return 0
 
     library.libbpf_set_print.argtypes = [_PRINT]
@@ -211,7 +211,7 @@ def unregister_struct_ops(name: str) -> bool:
 
 
 class Link:
-    """What was attached; close() takes it off."""
+    """An attached program or map; close() detaches it."""
 
     def __init__(self, handle: int) -> None:
         self._handle: int | None = handle
@@ -229,7 +229,7 @@ class Link:
 
 
 class Object:
-    """A loaded BPF object: its maps by name, its programs' file descriptors.  close() lets go of all of it."""
+    """A loaded BPF object: its maps by name, its programs' file descriptors.  close() releases all of it."""
 
     def __init__(
         self, path: Path, constants: Mapping[str, bytes] | None = None, entries: Mapping[str, int] | None = None
@@ -238,10 +238,10 @@ class Object:
         entries: of maps that get another size than the object says, in what their max_entries count
         """
         library = _library()
-        _said.clear()
+        _log.clear()
         self._handle = library.bpf_object__open_file(str(path).encode(), None)
         if not self._handle:
-            raise TestbedError(f"{path}: can't be opened as a BPF object: {_why()}{_last_words()}")
+            raise TestbedError(f"{path}: can't be opened as a BPF object: {_why()}{_log_end()}")
         for name, value in (constants or {}).items():
             handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
             if not handle or library.bpf_map__set_initial_value(handle, value, len(value)):
@@ -256,7 +256,7 @@ class Object:
         if library.bpf_object__load(self._handle):
             why = _why()
             self.close()
-            raise TestbedError(f"{path}: the kernel refuses it: {why}{_last_words()}")
+            raise TestbedError(f"{path}: the kernel refuses it: {why}{_log_end()}")
         self.path = path
         self.maps: dict[str, Map] = {}
         handle = library.bpf_object__next_map(self._handle, None)
@@ -284,7 +284,7 @@ class Object:
         """Attach a program to what its section names."""
         link = _library().bpf_program__attach(self._program(name))
         if not link:
-            raise TestbedError(f"{self.path}: BPF program {name} can't be attached: {_why()}{_last_words()}")
+            raise TestbedError(f"{self.path}: BPF program {name} can't be attached: {_why()}{_log_end()}")
         return Link(link)
 
     def pin(self, name: str, path: Path) -> None:
@@ -302,7 +302,7 @@ class Object:
         if not link:
             if ctypes.get_errno() == errno.EEXIST:
                 raise TestbedError(f"{name}: the kernel has one of that name already")
-            raise TestbedError(f"{self.path}: the kernel does not take {name}: {_why()}{_last_words()}")
+            raise TestbedError(f"{self.path}: the kernel does not take {name}: {_why()}{_log_end()}")
         return Link(link)
 
     def close(self) -> None:
@@ -311,7 +311,7 @@ class Object:
             self._handle = None
 
 
-def _last_words() -> str:
-    lines = [line for text in _said for line in text.strip().splitlines()]
+def _log_end() -> str:
+    lines = [line for text in _log for line in text.strip().splitlines()]
     kept = [line for line in lines if not line.startswith(("processed ", "-- ", "libbpf: failed to load object"))]
     return f": {' / '.join(kept[-_LAST_LINES:])[-_LOG_BYTES:]}" if kept else ""

@@ -104,10 +104,10 @@ def program_maps(program_id: int) -> list[int]:
         info = ctypes.create_string_buffer(struct.pack("=52xIQ", _MAX_MAPS, _at(ids)), 64)
         _bpf(_INFO, struct.pack("=IIQ", program, 64, _at(info)), f"read BPF program {program_id}")
         (count,) = struct.unpack_from("=52xI", info.raw)
-        found = struct.unpack_from(f"={min(count, _MAX_MAPS)}I", ids.raw)
+        map_ids = struct.unpack_from(f"={min(count, _MAX_MAPS)}I", ids.raw)
     finally:
         os.close(program)
-    return [open_map(one) for one in found]
+    return [open_map(map_id) for map_id in map_ids]
 
 
 @dataclass(frozen=True)

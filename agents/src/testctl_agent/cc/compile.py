@@ -49,7 +49,7 @@ def name_of(source: Path) -> str:
 def compiled(source: Path, target: Target) -> Path:
     """Compile tcp_NAME.c, or take it from the cache.
 
-    Raises ProgramError with the compiler's words, TestbedError when there is no compiler.
+    Raises ProgramError with the compiler's errors, TestbedError when there is no compiler.
     """
     return built(source, name_of(source), target, "a congestion control")
 
@@ -76,12 +76,8 @@ def built(source: Path, name: str, target: Target, what: str) -> Path:
         try:
             run([compiler, *target.flags, "-o", str(new), str(source)], timeout_s=120.0)
         except TestbedError as error:
-            raise ProgramError(f"{source}: does not compile for {target.what}: {_words(str(error))}") from error
+            errors = [line.strip() for line in str(error).splitlines() if "error:" in line]
+            why = "\n".join(errors[:8]) or error
+            raise ProgramError(f"{source}: does not compile for {target.what}: {why}") from error
         durable.publish(new, made)
     return made
-
-
-def _words(output: str) -> str:
-    """The compiler's error lines, without its notes."""
-    lines = [line.strip() for line in output.splitlines() if "error:" in line]
-    return "\n".join(lines[:8]) or output

@@ -46,7 +46,7 @@ class Event(ctypes.Structure):
 
 
 class Window(ctypes.Structure):
-    """struct cc_window: what is decided."""
+    """struct cc_window: the decision."""
 
     _fields_ = [("cwnd", c_uint32), ("ssthresh", c_uint32), ("pacing_Bps", c_uint64)]
 

@@ -54,9 +54,9 @@ def source_of(name: str) -> Path | None:
 
 
 def fingerprint(given: Path) -> str:
-    """Hash of all sources that can be compiled to BPF, including those of a directory."""
+    """Hash of all sources that can be compiled to BPF: the agent's own, and a directory's."""
     digest = hashlib.sha256()
-    for path in sorted(one for folder in (_OWN, given) for one in folder.glob("*.[ch]")):
+    for path in sorted(path for folder in (_OWN, given) for path in folder.glob("*.[ch]")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -75,7 +75,7 @@ def acquire(name: str, state: Path = STATE) -> None:
         try:
             _register(name, lock)
         except TestctlError:
-            if not _said(lock):
+            if not _record(lock):
                 file.unlink()
             os.close(lock)
             raise
@@ -87,7 +87,7 @@ def allow(name: str, state: Path = STATE) -> None:
     """Allow every namespace to use what this process has acquired as its default.  Raises Unavailable."""
     lock = _held[name]
     with _gate(state):
-        record = _said(lock)
+        record = _record(lock)
         try:
             if name not in _allowed():
                 _remember(lock, record | {"allowed": True})
@@ -137,7 +137,7 @@ def in_use(state: Path = STATE) -> list[str]:
 
 
 def _remove_unused(state: Path) -> list[str]:
-    taken = []
+    removed = []
     for name in there(state):
         file = state / name
         lock = os.open(file, os.O_RDWR | os.O_CLOEXEC)
@@ -147,12 +147,12 @@ def _remove_unused(state: Path) -> list[str]:
             os.close(lock)
             continue
         _take_back(file, lock)
-        taken.append(name)
-    return taken
+        removed.append(name)
+    return removed
 
 
 def _take_back(file: Path, lock: int) -> None:
-    record = _said(lock)
+    record = _record(lock)
     if record.get("allowed"):
         with suppress(OSError):  # it is gone, and with it that it was allowed
             _allow(file.name, False)
@@ -164,7 +164,7 @@ def _take_back(file: Path, lock: int) -> None:
 
 def _register(name: str, lock: int) -> None:
     """Register it unless it is registered; the file is written first."""
-    record, source = _said(lock), source_of(name)
+    record, source = _record(lock), source_of(name)
     if name in available():
         if source and record.get("source") not in (None, _key(source)):
             raise TestbedError(f"{name}: another version of {source} is in use by a run that goes on; wait for its end")
@@ -184,8 +184,8 @@ def _key(source: Path) -> str:
     return hashlib.sha256(compiled(source, BPF).read_bytes()).hexdigest()[:16]
 
 
-def _said(lock: int) -> dict[str, object]:
-    """The content of a lock file: what was done for its users."""
+def _record(lock: int) -> dict[str, object]:
+    """The content of a lock file: the actions taken for its users."""
     record: dict[str, object] = json.loads(os.pread(lock, _BYTES, 0) or b"{}")
     return record
 
@@ -230,5 +230,5 @@ def _allowed() -> list[str]:
 
 
 def _allow(name: str, wanted: bool) -> None:
-    others = [one for one in _allowed() if one != name]
+    others = [other for other in _allowed() if other != name]
     _in_first(" ".join([*others, *([name] if wanted else [])]))

@@ -71,41 +71,41 @@ class Estimate:
 
 def estimate(exchanges: Sequence[Exchange]) -> Estimate:
     """The estimate from all exchanges.  Raises ValueError if no exchange is valid."""
-    whole = [one for one in exchanges if one.rtt >= 0]
+    whole = [exchange for exchange in exchanges if exchange.rtt >= 0]
     if not whole:
         raise ValueError(f"want an exchange with a round trip of 0 ns or more; got {len(exchanges)} without")
-    best = min(whole, key=lambda one: one.rtt)
+    best = min(whole, key=lambda exchange: exchange.rtt)
     quick = quickest_of_parts(whole)
     offset = best.offset
     return Estimate(
         offset_ns=offset,
         error_ns=max(best.high - offset, offset - best.low),
-        error_run_ns=max(max(one.high - offset, offset - one.low) for one in quick),
+        error_run_ns=max(max(exchange.high - offset, offset - exchange.low) for exchange in quick),
         drift_ppm=_slope(quick) * 1e6,
         samples=len(whole),
         rtt_ns=best.rtt,
         at_ns=best.at,
-        begin_ns=min(one.t1 for one in whole),
-        end_ns=max(one.t4 for one in whole),
+        begin_ns=min(exchange.t1 for exchange in whole),
+        end_ns=max(exchange.t4 for exchange in whole),
     )
 
 
 def quickest_of_parts(whole: Sequence[Exchange]) -> list[Exchange]:
     """The exchange with the shortest round trip in each part of the time, in order."""
-    begin, end = min(one.at for one in whole), max(one.at for one in whole)
+    begin, end = min(exchange.at for exchange in whole), max(exchange.at for exchange in whole)
     parts: dict[int, Exchange] = {}
-    for one in whole:
-        part = (one.at - begin) * _PARTS // (end - begin + 1)
-        if part not in parts or one.rtt < parts[part].rtt:
-            parts[part] = one
+    for exchange in whole:
+        part = (exchange.at - begin) * _PARTS // (end - begin + 1)
+        if part not in parts or exchange.rtt < parts[part].rtt:
+            parts[part] = exchange
     return [parts[part] for part in sorted(parts)]
 
 
 def _slope(points: Sequence[Exchange]) -> float:
     """Least squares through (at, offset); 0 for a single point."""
     first = points[0]
-    times = [one.at - first.at for one in points]
-    offsets = [one.offset - first.offset for one in points]
+    times = [point.at - first.at for point in points]
+    offsets = [point.offset - first.offset for point in points]
     mean_time, mean_offset = sum(times) / len(times), sum(offsets) / len(offsets)
     spread = sum((time - mean_time) ** 2 for time in times)
     if not spread:

@@ -68,11 +68,11 @@ def ptp(output: str) -> ClockState:
 
     Raises TestbedError if no clock replied.
     """
-    found = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", output, re.M))
-    if len(found) != 3:
+    values = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", output, re.M))
+    if len(values) != 3:
         raise TestbedError(f"pmc: want offsetFromMaster and meanPathDelay; got {output.strip()[:200]!r}")
-    offset, delay = float(found["offsetFromMaster"]), float(found["meanPathDelay"])
-    return ClockState("ptp", found["stepsRemoved"] != "0", round(offset), round(abs(offset) + abs(delay)))
+    offset, delay = float(values["offsetFromMaster"]), float(values["meanPathDelay"])
+    return ClockState("ptp", values["stepsRemoved"] != "0", round(offset), round(abs(offset) + abs(delay)))
 
 
 def kernel() -> ClockState:
@@ -108,9 +108,9 @@ def clock_state() -> ClockState:
             tried.append(f"{argv[0]} is not installed")
             continue
         try:
-            found = read(run(argv, timeout_s=_TIMEOUT_S))
+            state = read(run(argv, timeout_s=_TIMEOUT_S))
         except TestbedError as error:
             tried.append(str(error))
             continue
-        return ClockState(**{**found.__dict__, "tried": tuple(tried)})
+        return ClockState(**{**state.__dict__, "tried": tuple(tried)})
     return ClockState(**{**kernel().__dict__, "tried": tuple(tried)})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.system.subprocesses import found_in_path
+from testctl_agent.system.subprocesses import which
 from testctl_agent.tasks.lab_recorder import LabRecorder
 from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
 
@@ -38,7 +38,7 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 def unavailable() -> str:
     """Why this collector is not available; "" if it is."""
-    if LAB_FILE.exists() or found_in_path("tcpdump"):
+    if LAB_FILE.exists() or which("tcpdump"):
         return ""
     return "tcpdump is not installed: apt-get install tcpdump"
 
@@ -65,32 +65,32 @@ def _what(options: Mapping[str, Value]) -> tuple[str, int, str]:
 
 def counts(printed: str, device: str) -> Result:
     """{"captured", "received", "dropped"} from tcpdump's last messages.  Raises as whole()."""
-    found = {}
+    numbers = {}
     for name, pattern in _COUNTS.items():
-        numbers = pattern.findall(printed)
-        if not numbers:
+        matches = pattern.findall(printed)
+        if not matches:
             raise TestbedError(f"capture: tcpdump did not say how many packets were {name}: {printed}")
-        found[name] = int(numbers[-1])
-    return whole(found, device)
+        numbers[name] = int(matches[-1])
+    return whole(numbers, device)
 
 
-def whole(found: Mapping[str, int], device: str) -> Result:
+def whole(numbers: Mapping[str, int], device: str) -> Result:
     """{"captured", "received", "dropped"} of a capture.  Raises TestbedError unless all packets were written.
 
     At lo each packet is received twice, outgoing and incoming, and captured once.
     """
-    if found["dropped"]:
-        raise TestbedError(f"capture: {found['dropped']} of {found['received']} packets were dropped by the kernel")
-    if found["captured"] < found["received"] and device != "lo":
-        raise TestbedError(f"capture: {found['captured']} of {found['received']} packets were written")
-    return {name: found[name] for name in _COUNTS}
+    if numbers["dropped"]:
+        raise TestbedError(f"capture: {numbers['dropped']} of {numbers['received']} packets were dropped by the kernel")
+    if numbers["captured"] < numbers["received"] and device != "lo":
+        raise TestbedError(f"capture: {numbers['captured']} of {numbers['received']} packets were written")
+    return {name: numbers[name] for name in _COUNTS}
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> Task:
     device, snap_bytes, which = _what(options)
     if LAB_FILE.exists():
-        words = (device, str(snap_bytes), which)
-        return LabRecorder(NAME, LAB_FILE, words, workdir, FILE, lambda found: whole(found, device))
+        arguments = (device, str(snap_bytes), which)
+        return LabRecorder(NAME, LAB_FILE, arguments, workdir, FILE, lambda numbers: whole(numbers, device))
     if why := unavailable():
         raise TestbedError(f"capture: {why}")
 

@@ -78,10 +78,10 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
             data, arrived_ns, source = receive(sock)
         except TimeoutError:
             continue
-        found = unpack(data)
-        if found is None or found[:2] != (_REQUEST, token) or (peer and source[0] != peer):
+        request = unpack(data)
+        if request is None or request[:2] != (_REQUEST, token) or (peer and source[0] != peer):
             continue
-        sock.sendto(pack(_ANSWER, token, found[2], arrived_ns, time.time_ns()), source)
+        sock.sendto(pack(_ANSWER, token, request[2], arrived_ns, time.time_ns()), source)
         answered += 1
     return {"collector": NAME, "side": "server", "answered": answered, "state": asdict(clock_state())}
 
@@ -95,9 +95,9 @@ def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1
             data, t4, source = receive(sock)
         except TimeoutError:
             return None
-        found = unpack(data)
-        if found is not None and source == to and found[:3] == (_ANSWER, token, number):
-            return Exchange(t1, found[3], found[4], t4)
+        reply = unpack(data)
+        if reply is not None and source == to and reply[:3] == (_ANSWER, token, number):
+            return Exchange(t1, reply[3], reply[4], t4)
     return None
 
 
@@ -109,31 +109,31 @@ def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) ->
     span_ns = int(options.get("span_ns", 0))
     exchanges: list[Exchange] = []
     running.ready.set()
-    asked, begun = 0, time.monotonic_ns()
+    sent, begun = 0, time.monotonic_ns()
 
     def enough() -> bool:
         return bool(span_ns) and len(exchanges) >= MIN and time.monotonic_ns() - begun > span_ns
 
-    while asked < (count or MAX_SAMPLES) and not running.stop.is_set() and not enough():
-        asked += 1
+    while sent < (count or MAX_SAMPLES) and not running.stop.is_set() and not enough():
+        sent += 1
         t1 = time.time_ns()
-        sock.sendto(pack(_REQUEST, token, asked), to)
-        if (found := _await(sock, to, token, asked, t1)) is not None:
-            exchanges.append(found)
-        if asked != count:
+        sock.sendto(pack(_REQUEST, token, sent), to)
+        if (exchange := _await(sock, to, token, sent, t1)) is not None:
+            exchanges.append(exchange)
+        if sent != count:
             running.stop.wait(interval_s)
-    return _result(exchanges, asked, f"{to[0]}, UDP port {to[1]}")
+    return _result(exchanges, sent, f"{to[0]}, UDP port {to[1]}")
 
 
-def _result(exchanges: list[Exchange], asked: int, whom: str) -> Result:
+def _result(exchanges: list[Exchange], sent: int, whom: str) -> Result:
     if not exchanges:
-        raise TestbedError(f"no answer from {whom}, to {asked} requests")
+        raise TestbedError(f"no answer from {whom}, to {sent} requests")
     try:
-        found = estimate(exchanges)
+        estimated = estimate(exchanges)
     except ValueError as error:
         raise TestbedError(f"the clocks were set while they were compared: {error}") from error
-    result = {"collector": NAME, "side": "client", "source": "packets", "lost": asked - len(exchanges)}
-    return result | asdict(found) | {"state": asdict(clock_state())}
+    result = {"collector": NAME, "side": "client", "source": "packets", "lost": sent - len(exchanges)}
+    return result | asdict(estimated) | {"state": asdict(clock_state())}
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ThreadTask:

@@ -24,32 +24,19 @@ BEFORE, AFTER = "counters_before.json", "counters_after.json"
 ROOT = Path("/")
 _OF_IPV6 = ("Ip6", "Icmp6", "Udp6")
 _DEVICE_COLUMNS = [
-    "rx_bytes",
-    "rx_packets",
-    "rx_errors",
-    "rx_dropped",
-    "rx_fifo_errors",
-    "rx_frame_errors",
-    "rx_compressed",
-    "multicast",
-    "tx_bytes",
-    "tx_packets",
-    "tx_errors",
-    "tx_dropped",
-    "tx_fifo_errors",
-    "collisions",
-    "tx_carrier_errors",
-    "tx_compressed",
-]
+    "rx_bytes", "rx_packets", "rx_errors", "rx_dropped", "rx_fifo_errors", "rx_frame_errors", "rx_compressed",
+    "multicast", "tx_bytes", "tx_packets", "tx_errors", "tx_dropped", "tx_fifo_errors", "collisions",
+    "tx_carrier_errors", "tx_compressed",
+]  # fmt: skip
 
 
 def snmp(root: Path = ROOT) -> dict[str, int]:
     """{"Tcp.RetransSegs": n, "TcpExt.TCPTimeouts": n, "Ip6.InReceives": n, …} from net/snmp, net/netstat and net/snmp6.
 
     In the first two each group is two lines, of names and of values (proc(5)); net/snmp6 is not there without IPv6,
-    and has a name and a value a line, of which those of IP, ICMP and UDP are taken.
+    and has a name and a value a line: IP's, ICMP's and UDP's are taken.
     """
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     for name in ("snmp", "netstat"):
         lines = (root / "proc/net" / name).read_text(encoding="ascii").splitlines()
         for names, values in zip(lines[::2], lines[1::2], strict=True):
@@ -57,44 +44,44 @@ def snmp(root: Path = ROOT) -> dict[str, int]:
             if not values.startswith(f"{group}:"):
                 raise ValueError(f"{name}: want the values of {group}; got {values[:40]!r}")
             numbers = values.partition(":")[2].split()
-            found.update((f"{group}.{c}", int(n)) for c, n in zip(columns.split(), numbers, strict=True))
+            counters.update((f"{group}.{c}", int(n)) for c, n in zip(columns.split(), numbers, strict=True))
     ipv6 = root / "proc/net/snmp6"
     for line in ipv6.read_text(encoding="ascii").splitlines() if ipv6.exists() else []:
-        words = line.split()
-        if len(words) != 2:
+        fields = line.split()
+        if len(fields) != 2:
             raise ValueError(f"snmp6: want a name and a value; got {line[:40]!r}")
         for group in _OF_IPV6:
-            if words[0].startswith(group):
-                found[f"{group}.{words[0].removeprefix(group)}"] = int(words[1])
-    return found
+            if fields[0].startswith(group):
+                counters[f"{group}.{fields[0].removeprefix(group)}"] = int(fields[1])
+    return counters
 
 
 def devices(root: Path = ROOT) -> dict[str, dict[str, int]]:
     """The counters of every device of this namespace, from net/dev."""
-    found = {}
+    table = {}
     for line in (root / "proc/net/dev").read_text(encoding="ascii").splitlines()[2:]:
         name, _, numbers = line.partition(":")
-        found[name.strip()] = dict(zip(_DEVICE_COLUMNS, map(int, numbers.split()), strict=True))
-    return found
+        table[name.strip()] = dict(zip(_DEVICE_COLUMNS, map(int, numbers.split()), strict=True))
+    return table
 
 
 def statistics(device: str, root: Path = ROOT) -> dict[str, int]:
     """The counters of one device in sysfs, which has more of them than net/dev, including carrier changes.
 
     A /sys mounted in another namespace may also have a device of that name.  Raises ValueError
-    unless its bytes are between those of net/dev before and after.
+    unless its bytes are between the ones in net/dev before and after.
     """
     least = _device_table((device,), root)[device]
     folder = root / "sys/class/net" / device / "statistics"
-    found = {path.name: int(path.read_text(encoding="ascii")) for path in sorted(folder.iterdir())}
+    values = {path.name: int(path.read_text(encoding="ascii")) for path in sorted(folder.iterdir())}
     changes = folder.parent / "carrier_changes"
     if changes.exists():
-        found["carrier_changes"] = int(changes.read_text(encoding="ascii"))
+        values["carrier_changes"] = int(changes.read_text(encoding="ascii"))
     most = _device_table((device,), root)[device]
     for name in ("rx_bytes", "tx_bytes"):
-        if not least[name] <= found[name] <= most[name]:
-            raise ValueError(f"{folder}: want {name} of {least[name]}; got {found[name]}: is /sys of this namespace?")
-    return found
+        if not least[name] <= values[name] <= most[name]:
+            raise ValueError(f"{folder}: want {name} of {least[name]}; got {values[name]}: is /sys of this namespace?")
+    return values
 
 
 def _device_table(wanted: Sequence[str], root: Path) -> dict[str, dict[str, int]]:
@@ -102,15 +89,6 @@ def _device_table(wanted: Sequence[str], root: Path) -> dict[str, dict[str, int]
     if absent := [device for device in wanted if device not in table]:
         raise ValueError(f"no device {', '.join(absent)}; there are: {', '.join(sorted(table))}")
     return {device: table[device] for device in wanted or sorted(table)}
-
-
-def _qdisc_table(wanted: Sequence[str], root: Path) -> list[dict[str, object]]:
-    """The qdiscs of each device, and for a switch program the device's port."""
-    return [
-        row
-        for device in wanted or sorted(devices(root))
-        for row in (*qdisc.counters(device), *ebpf_ports.counters(device))
-    ]
 
 
 def snapshot(wanted: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
@@ -122,17 +100,21 @@ def snapshot(wanted: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
         "snmp": lambda: snmp(root),
         "device": lambda: _device_table(wanted, root),
         "sysfs": lambda: {device: statistics(device, root) for device in wanted or sorted(devices(root))},
-        "qdisc": lambda: _qdisc_table(wanted, root),
+        "qdisc": lambda: [
+            row
+            for device in wanted or sorted(devices(root))
+            for row in (*qdisc.counters(device), *ebpf_ports.counters(device))
+        ],
     }
-    found: dict[str, Any] = {"snmp": {}, "device": {}, "sysfs": {}, "qdisc": [], "errors": []}
+    tables: dict[str, Any] = {"snmp": {}, "device": {}, "sysfs": {}, "qdisc": [], "errors": []}
     for name, read in readers.items():
         try:
-            found[name] = read()
+            tables[name] = read()
         except (OSError, ValueError, TestbedError) as error:
-            found["errors"].append(f"{name}: {error}")
-    for device, more in found.pop("sysfs").items():
-        found["device"][device] = more | found["device"].get(device, {})
-    return found
+            tables["errors"].append(f"{name}: {error}")
+    for device, more in tables.pop("sysfs").items():
+        tables["device"][device] = more | tables["device"].get(device, {})
+    return tables
 
 
 def files(options: Mapping[str, Value]) -> list[str]:
@@ -149,9 +131,9 @@ class _CountersTask:
     ended: bool = False
 
     def _write(self, name: str) -> None:
-        found = snapshot(self.wanted)
-        (self.workdir / name).write_text(json.dumps(found, indent=1, sort_keys=True), encoding="utf-8")
-        self.errors = [*(self.errors or []), *(f"{name}: {text}" for text in found["errors"])]
+        tables = snapshot(self.wanted)
+        (self.workdir / name).write_text(json.dumps(tables, indent=1, sort_keys=True), encoding="utf-8")
+        self.errors = [*(self.errors or []), *(f"{name}: {text}" for text in tables["errors"])]
 
     def start(self) -> None:
         self._write(BEFORE)

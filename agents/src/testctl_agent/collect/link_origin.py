@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives a switch the start of the traffic, from which the times of its links that change count.
 
-It records nothing.  The program is found by its filter on the switch's devices.
+It records nothing.  The program is identified by its filter on the switch's devices.
 """
 
 from __future__ import annotations

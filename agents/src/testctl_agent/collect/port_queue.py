@@ -27,7 +27,7 @@ def files(options: Mapping[str, Value]) -> list[str]:
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> LabRecorder:
-    """Options: devices ("a,b"), those of the switch in the order of its ports."""
+    """Options: devices ("a,b"), the switch's in the order of its ports."""
     devices = str(need(options, "devices", NAME)).split(",")
     ports = {str(netlink.index(device)): number for number, device in enumerate(devices, 1)}
 

@@ -18,7 +18,7 @@ from testctl_agent.generators import tgen
 from testctl_agent.params.host.tcp_events import unavailable
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
+from testctl_agent.tasks.task import ProgramTask, Result, Task, written
 from testctl_agent.tcp_trace.bpf import BpfTrace
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAB_FILE, LAYOUT, Counts, LabTrace
 
@@ -91,8 +91,8 @@ class _BpfTask(ProgramTask):
             self.trace = None
 
     def result(self) -> Result:
-        found = super().result()
-        return _result(Counts(int(found["records"]), self.lost), self.offset_ns)
+        records = int(super().result()["bytes"]) // EVENT_BYTES
+        return _result(Counts(records, self.lost), self.offset_ns)
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> Task:
@@ -103,14 +103,8 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
         raise TestbedError(f"{NAME}: {why}")
     trace = BpfTrace()
 
-    def read(code: int, printed: str) -> Result:
-        if code != 0:
-            raise TestbedError(f"{NAME}: exit {code}: {printed or 'no output'}")
-        return {"records": (workdir / FILE).stat().st_size // EVENT_BYTES}
-
-    argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
-    argv += [f"map_id={load.map_info(trace.ring.fd).id}", f"record_bytes={EVENT_BYTES}"]
+    argv = tgen.drain(load.map_info(trace.ring.fd).id, EVENT_BYTES, workdir / FILE)
     return _BpfTask(
-        name=NAME, argv=argv, workdir=workdir, read=read, outputs=files(options),
-        announcement=Announcement("stdout", "ready\n"), trace=trace,
+        name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=files(options),
+        announcement=tgen.READY, trace=trace,
     )  # fmt: skip

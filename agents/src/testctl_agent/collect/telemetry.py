@@ -2,7 +2,7 @@
 """Every packet of a switch, as its program records them (p4c_ebpf/runtime/telemetry.h): in a lab its kernel writes the
 records, elsewhere `tgen drain` takes them from the program's ring.
 
-The program is found by its filter on the switch's devices.  The collector needs only the record's layout
+The program is identified by its filter on the switch's devices.  The collector needs only the record's layout
 from the back end that attached the program.
 """
 
@@ -22,7 +22,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports, testbed_object
 from testctl_agent.tasks.lab_recorder import LabRecorder
-from testctl_agent.tasks.task import Announcement, ProgramTask, Result, Task
+from testctl_agent.tasks.task import ProgramTask, Result, Task, written
 
 NAME = "telemetry"
 FILE = "telemetry.bin"
@@ -63,7 +63,7 @@ def _maps(device: str) -> Iterator[Mapping[str, int]]:
 class Telemetry:
     """A Task: records from start to stop.
 
-    devices   those of the switch, in the order of its ports
+    devices   the switch's, in the order of its ports
     recorder  the task that takes the records, from the descriptor of the program's ring, which is open while it starts
     """
 
@@ -114,31 +114,21 @@ class Telemetry:
 def _by_kernel(workdir: Path, ring: int) -> Task:
     """The lab's kernel, which keeps nothing in the ring."""
 
-    def read(found: Mapping[str, int]) -> Result:
-        if found["missed"]:
-            raise TestbedError(f"{NAME}: {found['missed']} records went into the ring, which nobody reads")
-        return {"bytes": found["bytes"]}
+    def read(counts: Mapping[str, int]) -> Result:
+        if counts["missed"]:
+            raise TestbedError(f"{NAME}: {counts['missed']} records went into the ring, which nobody reads")
+        return {"bytes": counts["bytes"]}
 
     return LabRecorder(NAME, LAB_FILE, (str(ring),), workdir, FILE, read)
 
 
 def _by_program(workdir: Path, ring: int) -> Task:
-    def read(code: int, printed: str) -> Result:
-        if code != 0:
-            raise TestbedError(f"{NAME}: exit {code}: {printed or 'no output'}")
-        return {"bytes": (workdir / FILE).stat().st_size}
-
     _, record_bytes = testbed_object.record_layout()
-    argv = [tgen.binary() or tgen.BINARY, "drain", f"out={workdir / FILE}"]
-    argv += [f"map_id={load.map_info(ring).id}", f"record_bytes={record_bytes}"]
+    argv = tgen.drain(load.map_info(ring).id, record_bytes, workdir / FILE)
     return ProgramTask(
-        name=NAME,
-        argv=argv,
-        workdir=workdir,
-        read=read,
-        outputs=(FILE,),
-        announcement=Announcement("stdout", "ready\n"),
-    )
+        name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=(FILE,),
+        announcement=tgen.READY,
+    )  # fmt: skip
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> Task:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC interceptor: authenticates the caller, checks the lease, and maps messages and exceptions to those of gRPC.
+"""gRPC interceptor: authenticates the caller, checks the lease, and maps messages and exceptions to gRPC's.
 
 Nothing a peer sends is parsed before the peer is known.  A TestctlError is sent with its own text; any other
 exception is a bug: its traceback goes to the log and not to the peer.
@@ -37,10 +37,6 @@ def requests() -> dict[str, type[ProtobufMessage]]:
     """The type of each method's request, as the wire has it."""
     methods = pb.DESCRIPTOR.services_by_name["Agent"].methods
     return {method.name: getattr(pb, method.input_type.name) for method in methods}
-
-
-def _detail(text: str) -> str:
-    return text.encode(errors="replace")[:_DETAIL_BYTES].decode(errors="ignore")
 
 
 class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
@@ -111,9 +107,8 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
         try:
             message.ParseFromString(data)
         except DecodeError as error:
-            raise BadRequest(
-                f"{self._who}: {method}: want {message.DESCRIPTOR.name}; got {len(data)} other bytes"
-            ) from error
+            want = message.DESCRIPTOR.name
+            raise BadRequest(f"{self._who}: {method}: want {want}; got {len(data)} other bytes") from error
         parsed: Message = from_protobuf(message)
         return parsed
 
@@ -126,7 +121,8 @@ class AuthInterceptor(grpc.ServerInterceptor):  # type: ignore[misc]  # grpc has
 
     def _refuse(self, context: grpc.ServicerContext, method: str, error: Exception) -> NoReturn:
         if isinstance(error, TestctlError):
-            context.abort(grpc.StatusCode[status_of(error)], _detail(str(error)))
+            detail = str(error).encode(errors="replace")[:_DETAIL_BYTES].decode(errors="ignore")
+            context.abort(grpc.StatusCode[status_of(error)], detail)
         _log.error("%s: %s failed", self._who, method, exc_info=error)
         context.abort(grpc.StatusCode.INTERNAL, f"{self._who}: {method}: {type(error).__name__}; its log says more")
         raise AssertionError("abort raises")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which run boots this machine: a file beside the journal, so that its place in the queue outlasts the boot.
+"""The run that boots this machine, in a file next to the journal: its place in the queue outlasts the boot.
 
 Root of the machine looks at the file before it boots another kernel (the controller's boot_once.py): where it is not
 there, of another ticket or of an earlier boot, nothing is booted.  So there is one only while no other run can get
@@ -42,8 +42,8 @@ class Boots:
         self.noted: Boot | None = None
         if path is not None:
             with suppress(OSError, ValueError):
-                found = loads(path.read_bytes())
-                self.noted = None if misfit(found, _SHAPE) else Boot(**{name: found[name] for name in _SHAPE})
+                fields = loads(path.read_bytes())
+                self.noted = None if misfit(fields, _SHAPE) else Boot(**{name: fields[name] for name in _SHAPE})
 
     def note(self, ticket: str, holder: str, limit_s: float) -> None:
         """Raises Refusal when it can't be written."""

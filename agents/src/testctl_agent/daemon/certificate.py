@@ -38,8 +38,8 @@ def parse(pem: str) -> Certificate:
     if begin < 0 or end < begin:
         raise ValueError("want a certificate in PEM; got none")
     der = ssl.PEM_cert_to_DER_cert(pem[begin : end + len(ssl.PEM_FOOTER)])
-    outer = _one(der, _SEQUENCE)
-    parts = [part for part in _parts(_one(outer, _SEQUENCE)) if part[0] != _VERSION]
+    outer = _content(der, _SEQUENCE)
+    parts = [part for part in _parts(_content(outer, _SEQUENCE)) if part[0] != _VERSION]
     if len(parts) < 5:  # serial number, algorithm, issuer, validity, subject, …
         raise ValueError("want a certificate; it is cut off")
     times = [_time(kind, data) for kind, data in _parts(parts[3][1])]
@@ -67,7 +67,7 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += length
 
 
-def _one(data: bytes, tag: int) -> bytes:
+def _content(data: bytes, tag: int) -> bytes:
     """The content of the first part, which has to have a tag."""
     for kind, content in _parts(data):
         if kind == tag:
@@ -81,8 +81,8 @@ def _time(kind: int, data: bytes) -> datetime:
     form = {_UTC_TIME: "%y%m%d%H%M%SZ", _TIME: "%Y%m%d%H%M%SZ"}.get(kind)
     if form is None:
         raise ValueError(f"want a time; got tag {kind:#x}")
-    found = datetime.strptime(data.decode("ascii"), form).replace(tzinfo=UTC)
-    return found.replace(year=found.year - 100) if kind == _UTC_TIME and found.year >= 2050 else found
+    time = datetime.strptime(data.decode("ascii"), form).replace(tzinfo=UTC)
+    return time.replace(year=time.year - 100) if kind == _UTC_TIME and time.year >= 2050 else time
 
 
 def _common_names(subject: bytes) -> Iterator[str]:

@@ -59,9 +59,9 @@ class DaemonConfig:
 class _Reader:
     """One JSON object of the file; errors name the file and the key."""
 
-    def __init__(self, file: str, found: Mapping[str, Any], known: frozenset[str], prefix: str = "") -> None:
-        self._file, self._found, self._prefix = file, found, prefix
-        for key in found:
+    def __init__(self, file: str, values: Mapping[str, Any], known: frozenset[str], prefix: str = "") -> None:
+        self._file, self._values, self._prefix = file, values, prefix
+        for key in values:
             if key not in known:
                 self.refuse(key, f"one of the keys {', '.join(sorted(known))}", key)
 
@@ -71,17 +71,17 @@ class _Reader:
         raise PlanError(f"{self._file}: {self._prefix}{key[:_SHOWN_CHARS]}: want {want}; got {shown}{besides}")
 
     def has(self, key: str) -> bool:
-        return key in self._found
+        return key in self._values
 
     def get(self, key: str, want: str, fits: Callable[[Any], bool], default: Any = None) -> Any:
         """A key's value, checked against its type; the default (None: required) if the key is missing."""
-        if key not in self._found:
+        if key not in self._values:
             if default is None:
                 raise PlanError(f"{self._file}: {self._prefix}{key}: want {want}; it is missing")
             return default
-        if not fits(self._found[key]):
-            self.refuse(key, want, self._found[key])
-        return self._found[key]
+        if not fits(self._values[key]):
+            self.refuse(key, want, self._values[key])
+        return self._values[key]
 
     def text(self, key: str, want: str, pattern: re.Pattern[str]) -> str:
         return str(self.get(key, want, lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None))
@@ -94,13 +94,13 @@ class _Reader:
 
     def table(self, key: str, want: str, default: Any = None) -> dict[str, str]:
         def texts(value: Any) -> bool:
-            return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+            return isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
 
         return dict(self.get(key, want, texts, default))
 
 
 def parse(text: str, file: str) -> DaemonConfig:
-    """The configuration in `text`, which is that of `file`.  Raises PlanError: file, key, wanted, got."""
+    """The configuration in `text`, the content of `file`.  Raises PlanError: file, key, wanted, got."""
     top = _Reader(file, _object(text, file), _KEYS)
     agent = _agent(top)
     listen = top.get("listen", 'an address such as "192.0.2.11:7400", or "unix:/run/…"', _is_address)
@@ -123,20 +123,20 @@ def load(path: Path) -> DaemonConfig:
 
 def _object(text: str, file: str) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
             raise PlanError(f"{file}: {twice[:_SHOWN_CHARS]}: want each key once; got it twice")
-        return found
+        return fields
 
     try:
-        found = json.loads(text, object_pairs_hook=once)
+        parsed = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise PlanError(f"{file}: want JSON; {error}") from error
-    if not isinstance(found, dict):
-        raise PlanError(f"{file}: want a JSON object; got {type(found).__name__}")
-    return found
+    if not isinstance(parsed, dict):
+        raise PlanError(f"{file}: want a JSON object; got {type(parsed).__name__}")
+    return parsed
 
 
 def _agent(top: _Reader) -> AgentConfig:
@@ -176,12 +176,12 @@ def _generators(top: _Reader) -> tuple[str, ...]:
     """The generators of other distributions that the agent may run."""
 
     def texts(value: Any) -> bool:
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
-    found = tuple(top.get("generators", "a list of generators", texts, []))
-    for one in found:
-        _known(top, "generators", of_a_rack().values, GENERATORS, one)
-    return found
+    generators = tuple(top.get("generators", "a list of generators", texts, []))
+    for generator in generators:
+        _known(top, "generators", of_a_rack().values, GENERATORS, generator)
+    return generators
 
 
 def _known(top: _Reader, key: str, own: Iterable[object], group: Group, word: object) -> None:
@@ -220,8 +220,8 @@ def _is_address(value: Any) -> bool:
 def _tls(top: _Reader, file: str) -> Tls | None:
     if not top.has("tls"):
         return None
-    found = top.get("tls", "an object", lambda value: isinstance(value, dict))
-    tls = _Reader(file, found, _TLS_KEYS, "tls.")
+    values = top.get("tls", "an object", lambda value: isinstance(value, dict))
+    tls = _Reader(file, values, _TLS_KEYS, "tls.")
 
     def names(value: Any) -> bool:
         return isinstance(value, list) and bool(value) and all(isinstance(n, str) and 0 < len(n) <= 64 for n in value)
@@ -231,8 +231,8 @@ def _tls(top: _Reader, file: str) -> Tls | None:
 
 
 def _limits(top: _Reader, file: str) -> Limits:
-    found = top.get("limits", "an object", lambda value: isinstance(value, dict), {})
-    limits = _Reader(file, found, frozenset(_LIMITS), "limits.")
+    values = top.get("limits", "an object", lambda value: isinstance(value, dict), {})
+    limits = _Reader(file, values, frozenset(_LIMITS), "limits.")
 
     def number(key: str) -> int:
         least, most = _LIMITS[key]

@@ -5,7 +5,7 @@
 
 While it is ending nobody may do anything.  What could not be restored is tried again by `run`, after 1 s, 2 s, 4 s, …
 60 s, and by every Acquire, which is refused until it is.  A lease with which its holder may boot the machine (boots.py)
-is followed by a pause, in which nobody gets one.  Times are those of a clock that nobody can set.
+is followed by a pause, in which nobody gets one.  Times are of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Leases:
     def boot(self, token: str, limit_s: float) -> None:
         """Keep the holder's place, for limit_s seconds from the agent's next start, and let root boot the machine."""
         with self._change:
-            held = self._mine(token, "Boot")
+            held = self._held_by(token, "Boot")
             if not self._ticket or not 0 < limit_s <= MAX_BOOT_S:
                 raise BadRequest(
                     f"{self._who}: Boot wants a lease with a ticket, and at most {MAX_BOOT_S:g} s; got {limit_s:g} s"
@@ -194,8 +194,8 @@ class Leases:
         if self._held:
             raise HeldByOther(f"{self._who}: leased to {self._held.holder} for another {math.ceil(self._left_s())} s")
 
-    def _mine(self, token: str, what: str) -> Grant:
-        """The lease a token is of.  Call with the lock."""
+    def _held_by(self, token: str, what: str) -> Grant:
+        """The lease of a token.  Call with the lock."""
         held = self._held if self._left_s() > 0 else None
         if held and hmac.compare_digest(held.token.encode(), token.encode(errors="replace")):
             return held
@@ -207,13 +207,13 @@ class Leases:
     def check(self, token: str, what: str) -> None:
         """Check that a token is the lease's."""
         with self._change:
-            self._mine(token, what)
+            self._held_by(token, what)
 
     @contextmanager
     def using(self, token: str, what: str) -> Iterator[None]:
         """Context of a change by the holder; the lease does not end during it."""
         with self._change:
-            self._mine(token, what)
+            self._held_by(token, what)
             self._busy += 1
         try:
             yield
@@ -225,7 +225,7 @@ class Leases:
     def renew(self, token: str) -> Grant:
         """The same lease, for the same lifetime from now."""
         with self._change:
-            held = self._mine(token, "Renew")
+            held = self._held_by(token, "Renew")
             self._until = self._clock() + held.lifetime_s
             self._queue.seen(self._ticket)
             self._change.notify_all()
@@ -234,7 +234,7 @@ class Leases:
     def release(self, token: str) -> Sequence[Setting]:
         """End the lease; returns what was restored, or raises Refusal with what was not."""
         with self._change:
-            self._begin_end(self._mine(token, "Release"))
+            self._begin_end(self._held_by(token, "Release"))
         restored = self._clean_up()
         with self._change:
             if self._unrestored:

@@ -15,13 +15,13 @@ from testctl_agent.daemon.workdir import LEASE
 _log = logging.getLogger(__name__)
 
 
-def writers(folder: Path, proc: Path = Path("/proc")) -> Iterator[int]:
+def writers(folder: Path) -> Iterator[int]:
     """Processes whose standard output or error is a file of a task below a directory.
 
     Every task's program has that, and nothing else writes there.
     """
     below = f"{folder.resolve()}/"
-    for path in proc.glob("[0-9]*"):
+    for path in Path("/proc").glob("[0-9]*"):
         if any(_target(path / "fd" / number).startswith(below) for number in ("1", "2")):
             yield int(path.name)
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue for an entity's lease: who asked first has it next, for a whole run and not only for a point.
+"""The queue for an entity's lease: first come, first served, for a whole run and not only for a point.
 
-A run asks with a ticket of its own, again and again, before its first lease and until its end.  A ticket that has not
-been asked about for SEEN_S has left, and so has one whose lease was not renewed, so that a dead controller keeps nobody
-waiting.
+A run polls with a ticket of its own before its first lease and until its end.  A ticket leaves after SEEN_S without a
+poll, and when its lease is not renewed, so that a dead controller keeps nobody waiting.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ TICKET_CHARS = 64
 
 @dataclass
 class Place:
-    """since, seen: when it came and when it was last asked about, on the queue's clock."""
+    """since, seen: when it came and when it was last polled, on the queue's clock."""
 
     ticket: str
     holder: str
@@ -39,7 +38,7 @@ class Queue:
         self._places: list[Place] = []
 
     def places(self) -> list[Place]:
-        """Those that have not left, in their order."""
+        """The places still taken, in their order."""
         now = self._clock()
         self._places = [place for place in self._places if now - place.seen <= SEEN_S]
         return list(self._places)
@@ -60,7 +59,7 @@ class Queue:
         return len(places)
 
     def keep(self, ticket: str, holder: str, kept_s: float) -> None:
-        """A place that need not be asked about for so long; an ask makes it a usual one."""
+        """A place that needs no polls for kept_s; a poll makes it a usual one."""
         now = self._clock()
         self._places.append(Place(ticket, holder, now, now + kept_s - SEEN_S))
 

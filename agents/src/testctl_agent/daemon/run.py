@@ -37,7 +37,7 @@ def run(config: DaemonConfig) -> None:
     """Serve until SIGTERM or SIGINT.  Raises TestctlError when it can't start, or not restore at the end."""
     os.umask(0o077)
     descriptors.raise_limit()
-    asked = _ends()
+    termination = _termination_pipe()
     agent = config.agent
     with _alone(agent.journal):
         workdir.own(agent.workdir)
@@ -51,15 +51,16 @@ def run(config: DaemonConfig) -> None:
         except BaseException:
             state.close()
             raise
-        _say_ready()
-        os.read(asked, 1)
+        print("ready", flush=True)
+        notify("READY=1")
+        os.read(termination, 1)
         notify("STOPPING=1")
         server.stop(None).wait()
         service.close()
         _log.info("%s: everything is restored", state.who)
 
 
-def _ends() -> int:
+def _termination_pipe() -> int:
     """A pipe that can be read once SIGTERM or SIGINT has come.
 
     It is written by the handler in C: one in Python runs between two steps of the main thread, and a
@@ -76,7 +77,10 @@ def _ends() -> int:
 @contextmanager
 def _alone(journal: Path) -> Iterator[None]:
     """Lock the journal.  Raises TestbedError if another agent has it."""
-    _make(journal.parent)
+    try:
+        journal.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise TestbedError(f"{journal.parent}: can't be made: {error.strerror}") from error
     path = journal.with_name(f"{journal.name}.lock")
     with path.open("w") as file:
         try:
@@ -84,13 +88,6 @@ def _alone(journal: Path) -> Iterator[None]:
         except OSError as error:
             raise TestbedError(f"{journal}: another agent that runs has this journal") from error
         yield
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise TestbedError(f"{folder}: can't be made: {error.strerror}") from error
 
 
 def _restored(state: AgentState, lends: bool) -> str:
@@ -128,16 +125,5 @@ def _started(config: DaemonConfig, state: AgentState, unrestored: str) -> tuple[
         threading.Thread(target=Watchdog().run, name="watchdog", daemon=True).start()
     names = frozenset(config.tls.controllers) if config.tls else None
     return serve(
-        state,
-        config.listen,
-        THREADS,
-        service=service,
-        most=config.limits,
-        credentials=credentials,
-        controllers=names,
+        state, config.listen, THREADS, service=service, most=config.limits, credentials=credentials, controllers=names
     )
-
-
-def _say_ready() -> None:
-    print("ready", flush=True)
-    notify("READY=1")

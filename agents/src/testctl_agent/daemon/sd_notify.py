@@ -26,8 +26,8 @@ class Watchdog:
 
     def __init__(self) -> None:
         wanted, pid = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
-        asked = wanted.isdecimal() and pid in ("", str(os.getpid()))
-        self._every_s = int(wanted) / 4e6 if asked else None
+        requested = wanted.isdecimal() and pid in ("", str(os.getpid()))
+        self._every_s = int(wanted) / 4e6 if requested else None
 
     def turn(self, wait_s: float | None) -> float | None:
         """Say it; returns how long the thread may wait until it says it again, at most `wait_s` (None: for ever)."""

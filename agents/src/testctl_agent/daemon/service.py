@@ -25,8 +25,8 @@ from testctl_agent.wire import messages
 
 def token_of(context: Any) -> str:
     """The lease's token that came with a call; "" when none did."""
-    found = dict(context.invocation_metadata() or ()).get(LEASE_KEY, "")
-    return found if isinstance(found, str) else ""
+    token = dict(context.invocation_metadata() or ()).get(LEASE_KEY, "")
+    return token if isinstance(token, str) else ""
 
 
 class DaemonService(Service):
@@ -48,7 +48,7 @@ class DaemonService(Service):
         return self.leases
 
     def _end_of_lease(self) -> Sequence[Setting]:
-        """Nothing is left of a lease: tasks, settings, files.  Raises TestctlError with what was not restored."""
+        """Stop its tasks, restore its settings, remove its files.  Raises TestctlError with what was not restored."""
         assert self._reserve is not None  # there are leases
         with self._reserve.given_up():
             self._tasks.stop_all()

@@ -20,15 +20,15 @@ _log = logging.getLogger(__name__)
 _SOON = timedelta(days=30)
 
 
-def credentials(who: str, name: str, tls: Tls, now: datetime | None = None) -> grpc.ServerCredentials:
-    """What a server needs that shows its certificate and wants one of each peer.
+def credentials(who: str, name: str, tls: Tls) -> grpc.ServerCredentials:
+    """Credentials of a server that shows its certificate and wants one of each peer.
 
     Raises TestbedError that names the file: one that can't be read, a key that others may read or
     that is another certificate's, a certificate that is not valid now or of another name.
     """
     authority, chain, key = _read(tls.authority), _read(tls.certificate), _private(tls.key)
     _check_pair(tls)
-    _check_own(who, name, tls.certificate, chain, now or datetime.now(UTC))
+    _check_own(who, name, tls.certificate, chain)
     _parsed(tls.authority, authority)
     return grpc.ssl_server_credentials([(key, chain)], authority, require_client_auth=True)
 
@@ -41,7 +41,7 @@ def _read(path: Path) -> bytes:
 
 
 def _private(path: Path) -> bytes:
-    """A key's bytes; the mode is that of the very file that is read."""
+    """A key's bytes; the mode is checked on the open file."""
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -68,8 +68,8 @@ def _parsed(path: Path, pem: bytes) -> certificate.Certificate:
         raise TestbedError(f"{path}: {error}") from error
 
 
-def _check_own(who: str, name: str, path: Path, chain: bytes, now: datetime) -> None:
-    own = _parsed(path, chain)
+def _check_own(who: str, name: str, path: Path, chain: bytes) -> None:
+    own, now = _parsed(path, chain), datetime.now(UTC)
     if wrong := own.wrong_at(now):
         raise TestbedError(f"{who}: its certificate {path} {wrong}")
     if name not in own.names:

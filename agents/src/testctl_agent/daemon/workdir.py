@@ -11,7 +11,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import TestbedError
 
 MARK = ".testctl-agent"
-"""A file of this name says that an agent made the directory, or found it empty."""
+"""A file of this name marks a directory that an agent made, or that was empty when it came."""
 _TEXT = "The working directory of a testctl-agent, which removes what lies here.\n"
 LEASE = re.compile(r"lease-[0-9]+")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -40,15 +40,15 @@ def own(folder: Path) -> None:
 
 
 def _check(folder: Path) -> None:
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
-        raise TestbedError(f"{folder}: want a working directory of user {os.geteuid()}; got one of {found.st_uid}")
-    if found.st_mode & _OTHERS_WRITE:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
+        raise TestbedError(f"{folder}: want a working directory of user {os.geteuid()}; got one of {status.st_uid}")
+    if status.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
         raise TestbedError(f"{folder}: want a working directory that nobody else may write to (0700); got mode {mode}")
 
 
 def _left(path: Path) -> bool:
-    """Whether a file is what an agent leaves: the directory of a lease, of its user."""
-    found = path.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and LEASE.fullmatch(path.name) is not None
+    """Whether a file is left by an agent: the directory of a lease, of its user."""
+    status = path.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and LEASE.fullmatch(path.name) is not None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from testctl_agent.engine import since
@@ -34,8 +34,8 @@ def in_order(settings: Sequence[Setting], after: Callable[[Setting], Iterable[st
     waiting = list(settings)
     while waiting:
         for setting in waiting:
-            mine = {other.parameter for other in waiting if other.entity == setting.entity}
-            if not mine & set(after(setting)):
+            pending = {other.parameter for other in waiting if other.entity == setting.entity}
+            if not pending & set(after(setting)):
                 break
         else:
             names = ", ".join(s.parameter for s in waiting)
@@ -93,24 +93,17 @@ class Engine:
                 old, new = self._set(setting, known)
                 before.append(old)
                 after.append(new)
-            self._settled(after)
+            self._begun.difference_update((setting.entity, setting.parameter) for setting in after)
+            if self._written:
+                self._journal.mark("applied")
+                self._written = False
         except BaseException as error:
-            self._undo(error)
+            try:
+                self.restore()
+            except ApplyError as failure:
+                raise ApplyError(f"{error}; and then: {failure}") from error
             raise
         return before, after
-
-    def _undo(self, why: BaseException) -> None:
-        """Restore after a failure; the error lists what could not be restored."""
-        try:
-            self.restore()
-        except ApplyError as error:
-            raise ApplyError(f"{why}; and then: {error}") from why
-
-    def _settled(self, changed: Sequence[Setting]) -> None:
-        self._begun.difference_update((setting.entity, setting.parameter) for setting in changed)
-        if self._written:
-            self._journal.mark("applied")
-            self._written = False
 
     def _check(self, setting: Setting) -> None:
         """Check that the type accepts the value, and that the present value could be restored."""
@@ -128,17 +121,17 @@ class Engine:
     def _write_down_all(self, settings: Sequence[Setting]) -> list[Entry | None]:
         """Journal all values that will change, in one write, before the first change.
 
-        Returns what was written for each setting; None for one that has its value already, or that
-        can't be read yet: whether that stays so is seen when its turn comes.
+        Returns the entry of each setting; None for one that has its value already, or that can't be read yet: that is
+        checked again when it is set.
         """
-        known = [self._now(setting) for setting in settings]
+        known = [self._entry(setting) for setting in settings]
         entries = [entry for entry in known if entry is not None]
         if entries:
             who = f"{self._at(entries[0])[0].kind} {entries[0].entity}, {entries[0].parameter}"
             self._write_down(who, *entries)
         return known
 
-    def _now(self, setting: Setting) -> Entry | None:
+    def _entry(self, setting: Setting) -> Entry | None:
         entity, parameter = self._at(setting)
         try:
             if parameter.unavailable(entity, setting.parameter):
@@ -181,38 +174,36 @@ class Engine:
     def restore(self) -> list[Setting]:
         """Restore every value in the journal, newest change first.
 
-        Goes on past what fails, keeps that in the journal and raises ApplyError with all that failed.  What somebody
-        else has changed since is not written over: it fails as well, and says so.  What was changed in another boot
-        of the machine is gone with that, so nothing is written: what is there now stays.
+        Goes on after a failure, keeps the failed entries in the journal and raises ApplyError with all of them.  A
+        value that somebody else has changed since is not overwritten: that is a failure, too.  Changes of another boot
+        of the machine went with it: nothing is written, and the present value stays.
         """
         restored: list[Setting] = []
         failed: list[Entry | Unreadable] = []
         reasons: list[str] = []
         entries = since.of_this_boot(self._journal.read(), self._journal.boot, self._value)
         theirs = since.theirs(entries, self._journal, self._begun, self._value)
-        mine = {since.key(entry) for entry in entries if isinstance(entry, Entry)} - theirs.keys()
-        if mine:
+        own = {since.key(entry) for entry in entries if isinstance(entry, Entry)} - theirs.keys()
+        if own:
             self._journal.mark("restoring")
-        self._begun |= mine
+        self._begun |= own
         for entry in reversed(entries):
             try:
                 if isinstance(entry, Entry) and since.key(entry) in theirs:
                     raise ApplyError(theirs[since.key(entry)])
-                restored.append(self._back(entry))
+                restored.append(self._restore_entry(entry))
             except Exception as error:  # noqa: BLE001 -- one that fails, by a bug too, must not keep the others
                 failed.insert(0, entry)
                 reasons.append(_not_restored(entry, error))
+        kept = [replace(e, settled=since.key(e) in theirs) if isinstance(e, Entry) else e for e in failed]
         try:
-            self._journal.keep([self._kept(entry, theirs) for entry in failed])
+            self._journal.keep(kept)
         except ApplyError as error:  # what is restored is then restored again
             reasons.append(str(error))
         if reasons:
             raise ApplyError("; ".join(dict.fromkeys(reasons)))
         self._begun.clear()
         return restored
-
-    def _kept(self, entry: Entry | Unreadable, theirs: Collection[since.Key]) -> Entry | Unreadable:
-        return replace(entry, settled=since.key(entry) in theirs) if isinstance(entry, Entry) else entry
 
     def _value(self, entry: Entry) -> Value | None:
         """The present value; None if it can't be read."""
@@ -222,7 +213,7 @@ class Engine:
         except (TestctlError, OSError, ValueError):
             return None
 
-    def _back(self, entry: Entry | Unreadable) -> Setting:
+    def _restore_entry(self, entry: Entry | Unreadable) -> Setting:
         """Restore one entry and read it back."""
         if isinstance(entry, Unreadable):
             raise self._journal.odd(entry)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attestation: the present state of an entity as facts, name → text, to compare before and after.
 
-Only what stands still while nobody changes it: no counters.  A fact that can't be read says why, and
+Only facts that nothing but a change of configuration changes: no counters.  A fact that can't be read says why, and
 never stops the others; one that this kernel does not have is left out.  Nothing is started, and only
 /proc, /sys, netlink and ethtool's ioctl are read, in the network namespace of the caller.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from testctl_agent.engine import attest_link
@@ -21,12 +21,12 @@ _LEFT_OUT = frozenset({
     "net/core/netdev_rss_key", "net/ipv4/tcp_fastopen_key",
     "net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_allowed_congestion_control",
 })  # fmt: skip
-"""Secrets; and lists of the whole machine, of which the first is the fact "congestion controls"."""
+"""Secrets; and lists of the whole machine, the first being the fact "congestion controls"."""
 _SECRET = "/stable_secret"
 _OF_DEVICES = ("/conf", "/neigh")
 _ALWAYS = ("all", "default")
 _MAX_BYTES = 1 << 16
-"""Of a file of /proc/sys or /sys, which give it at once."""
+"""Of a file of /proc/sys or /sys, which one read returns whole."""
 _QUEUE = ("gro_flush_timeout", "napi_defer_hard_irqs", "threaded")
 
 
@@ -39,20 +39,16 @@ def attest(devices: Sequence[str], proc: Path = Path("/proc"), sys: Path = Path(
     for device in devices:
         facts.update(_queues(device, sys / "class/net" / device))
         for name, read in attest_link.READERS.items():
-            facts[f"link {device} {name}"] = _one(read, device)
+            try:
+                facts[f"link {device} {name}"] = read(device)
+            except (TestbedError, OSError) as error:
+                facts[f"link {device} {name}"] = f"can't be read: {error}"
     return dict(sorted(facts.items()))
 
 
-def _one(read: Callable[[str], str], device: str) -> str:
-    try:
-        return read(device)
-    except (TestbedError, OSError) as error:
-        return f"can't be read: {error}"
-
-
 def _congestion_controls(net: Path) -> Iterable[tuple[str, str]]:
-    """All that are registered, but what an agent that runs has just now as BPF; they are the whole machine's, so that
-    only the machine's first network namespace, which is known by its default qdisc, answers for them."""
+    """All that are registered, without those that running agents loaded as BPF.  They belong to the whole machine, so
+    only its first network namespace, known by its default qdisc, reports them."""
     from testctl_agent.cc import shared  # which begins with an agent's parts
 
     registered = _text(net / "ipv4/tcp_available_congestion_control")
@@ -61,31 +57,26 @@ def _congestion_controls(net: Path) -> Iterable[tuple[str, str]]:
 
 
 def _sysctls(root: Path, devices: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, of other devices than these none."""
+    """("sysctl net.ipv4.tcp_sack", "1"), …: all that can be read, without other devices' ones."""
     whose, top = {*_ALWAYS, *devices}, f"{root}/"
-    for tree in _TREES:
-        for file in _files(f"{top}{tree}", whose):
-            name = file.removeprefix(top)
-            if name not in _LEFT_OUT and not name.endswith(_SECRET) and (text := _text(file)) is not None:
+    for where, folders, files in (step for tree in _TREES for step in os.walk(f"{top}{tree}")):
+        if where.endswith(_OF_DEVICES):
+            folders[:] = [name for name in folders if name in whose]
+        for file in files:
+            name = f"{where}/{file}".removeprefix(top)
+            if name not in _LEFT_OUT and not name.endswith(_SECRET) and (text := _text(f"{top}{name}")) is not None:
                 yield f"sysctl {name.replace('/', '.')}", " ".join(text.split())
 
 
-def _files(folder: str, whose: Collection[str]) -> Iterator[str]:
-    for where, folders, files in os.walk(folder):
-        if where.endswith(_OF_DEVICES):
-            folders[:] = [name for name in folders if name in whose]
-        yield from (f"{where}/{file}" for file in files)
-
-
 def _queues(device: str, folder: Path) -> Iterable[tuple[str, str]]:
-    """What /sys says of its queues; of each which processors it has, together."""
+    """Settings of the device in /sys, and the processors of its queues as one fact."""
     for name in _QUEUE:
         if (text := _text(folder / name)) is not None:
             yield f"link {device} {name}", text.strip()
     masks = {f"{path.parent.name}/{path.name}": _text(path) for path in sorted(folder.glob("queues/*/?ps_*"))}
-    set_ones = [f"{name}:{text.strip()}" for name, text in masks.items() if text and text.strip(" ,0\n")]
+    set_masks = [f"{name}:{text.strip()}" for name, text in masks.items() if text and text.strip(" ,0\n")]
     if masks:
-        yield f"link {device} queues processors", " ".join(set_ones) or "any"
+        yield f"link {device} queues processors", " ".join(set_masks) or "any"
 
 
 def _text(path: Path | str) -> str | None:

@@ -26,7 +26,7 @@ _DIGEST_CHARS = 16
 
 
 def digest(data: bytes) -> str:
-    """So much of a SHA-256 as tells two states apart; "-" of nothing."""
+    """The first characters of the SHA-256; "-" of nothing."""
     return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS] if data else "-"
 
 
@@ -35,29 +35,29 @@ def _addresses(family: int, device: str) -> str:
     index = nl.index(device)
     with nl.Netlink() as netlink:
         answers = netlink.dump(_RTM_GETADDR, _IFADDR.pack(family, 0, 0, 0, 0))
-    found = []
+    addresses = []
     for answer in answers:
         of, prefix, flags, _, at = _IFADDR.unpack_from(answer)
         attributes = nl.parse(answer[_IFADDR.size :])
         address = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS)
         lasts = family == socket.AF_INET or flags & _IFA_F_PERMANENT
         if at == index and of == family and address and lasts:
-            found.append(f"{socket.inet_ntop(family, address)}/{prefix}")
-    return " ".join(sorted(found)) or "none"
+            addresses.append(f"{socket.inet_ntop(family, address)}/{prefix}")
+    return " ".join(sorted(addresses)) or "none"
 
 
 def _routes(family: int, device: str) -> str:
     """Routes through the device: destination, table, and a digest of all else (metrics, gateway, …)."""
     anywhere = bytes(4 if family == socket.AF_INET else 16)
-    found = []
+    shown = []
     for route in routes.through([device], family):
         if family == socket.AF_INET or route.stands:
             to = socket.inet_ntop(family, route.get(routes.DST, anywhere))
             head = routes.RTMSG.pack(*route.fields[:8], route.fields[8] & ~_LINK_STATE)
             known = sorted(dict(route.attributes).items())
             rest = [nl.attr(kind, data) for kind, data in known if kind != routes.CACHEINFO]
-            found.append(f"{to}/{route.fields[1]},{route.fields[4]},{digest(head + b''.join(rest))}")
-    return " ".join(sorted(found)) or "none"
+            shown.append(f"{to}/{route.fields[1]},{route.fields[4]},{digest(head + b''.join(rest))}")
+    return " ".join(sorted(shown)) or "none"
 
 
 READERS: Mapping[str, Callable[[str], str]] = {

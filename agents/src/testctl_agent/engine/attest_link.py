@@ -7,7 +7,7 @@ Sources: include/uapi/linux/{if_link,pkt_cls,pkt_sched}.h.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from testctl_agent.engine import attest_ip, attest_nic
 from testctl_agent.engine.attest_ip import digest
@@ -30,7 +30,7 @@ def _flags(device: str) -> str:
 
 
 def _options(entry: qdisc.Entry) -> bytes:
-    """A qdisc's options without what counts or is numbered anew."""
+    """A qdisc's options without counters and ids."""
     if entry.kind == "bpf":  # the program's id is another after every load, its tag is not
         inner = nl.parse(entry.options)
         return inner.get(_BPF_NAME, b"") + inner.get(_BPF_TAG, b"")
@@ -44,27 +44,25 @@ def _options(entry: qdisc.Entry) -> bytes:
 
 
 def _shown(entry: qdisc.Entry) -> str:
+    """Kind, handle, parent and a digest of the options."""
     parent = "root" if entry.parent == qdisc.ROOT else qdisc.handle_text(entry.parent)
-    return f"{entry.kind} {qdisc.handle_text(entry.handle)} {parent} {digest(_options(entry))}"
+    return f"{entry} {parent} {digest(_options(entry))}"
 
 
-def _qdiscs(device: str) -> str:
-    """Every qdisc: kind, handle, parent and a digest of its options."""
-    return "; ".join(sorted(map(_shown, qdisc.qdiscs(device)))) or "none"
+def _all_shown(entries: Iterable[qdisc.Entry]) -> str:
+    return "; ".join(sorted(map(_shown, entries))) or "none"
 
 
 def _classes(device: str) -> str:
     kinds = {entry.kind for entry in qdisc.qdiscs(device)}
-    shaped = [entry for entry in qdisc.classes(device) if entry.kind == "htb"] if "htb" in kinds else []
-    return "; ".join(sorted(map(_shown, shaped))) or "none"
+    return _all_shown(entry for entry in qdisc.classes(device) if entry.kind == "htb") if "htb" in kinds else "none"
 
 
 def _filters(device: str) -> str:
-    """The filters where packets come in and go out, if there is a place for them."""
+    """The ingress and egress filters, if the device has a clsact or ingress qdisc."""
     if not any(entry.kind in ("clsact", "ingress") for entry in qdisc.qdiscs(device)):
         return "none"
-    parents = (qdisc.INGRESS, qdisc.EGRESS)
-    return "; ".join(sorted(_shown(e) for parent in parents for e in qdisc.filters(device, parent))) or "none"
+    return _all_shown([*qdisc.filters(device, qdisc.INGRESS), *qdisc.filters(device, qdisc.EGRESS)])
 
 
 READERS: Mapping[str, Callable[[str], str]] = {
@@ -75,7 +73,7 @@ READERS: Mapping[str, Callable[[str], str]] = {
     "mtu": lambda device: _number(device, _MTU),
     "offloads": lambda device: " ".join(ethtool.features(device)) or "none",
     "promiscuity": lambda device: _number(device, _PROMISCUITY),
-    "qdiscs": _qdiscs,
+    "qdiscs": lambda device: _all_shown(qdisc.qdiscs(device)),
     "txqueuelen": lambda device: _number(device, _TXQLEN),
     "xdp": lambda device: digest(nl.link(device)[1].get(_XDP, b"")),
     **attest_ip.READERS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device's hardware is set to, as text: rings, queues, interrupt coalescing, pause frames."""
+"""Settings of a device's hardware, as text: rings, queues, interrupt coalescing, pause frames."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _ADAPTS = {"adaptive_rx": ("rx_usecs", "rx_frames"), "adaptive_tx": ("tx_usecs",
 """What the device changes by itself while that is on."""
 
 
-def shown(found: Mapping[str, int]) -> str:
+def shown(values: Mapping[str, int]) -> str:
     """Values in the order of their names, without what the device changes by itself."""
-    moving = {name for adaptive, names in _ADAPTS.items() if found.get(adaptive) for name in names}
-    return " ".join(f"{name}:{value}" for name, value in sorted(found.items()) if name not in moving) or "none"
+    moving = {name for adaptive, names in _ADAPTS.items() if values.get(adaptive) for name in names}
+    return " ".join(f"{name}:{value}" for name, value in sorted(values.items()) if name not in moving) or "none"
 
 
 def _reader(group: nic.Group) -> Callable[[str], str]:

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from testctl_agent import collect, generators
@@ -48,7 +47,7 @@ class AgentConfig:
     devices     host: its device; switch: port ("switch:receiver") → device
     forwarding  switch: MAC address of a host → the device it lies behind, or several of equal cost
     notes       facts for the entities: "kernel" is the name it was booted under
-    generators  those of other distributions that it may run; None: whichever is installed
+    generators  of other distributions that it may run; None: whichever is installed
     commands    whether it runs the commands of a plan: never an agent that others can call
     settings    what will be set, entity → parameter → value, where that is known beforehand; None: anything
     version     of its code, where the process that starts it knows; "": to be read from the files
@@ -83,8 +82,8 @@ def new_task(
 ) -> Task:
     """A generator or a collector by the name of its file, or a generator of another distribution.
 
-    others    those of other distributions that may be; None: whichever is installed
-    commands  whether the generator `command` may be, which runs any program
+    others    generators of other distributions that are allowed; None: whichever is installed
+    commands  whether the generator `command`, which runs any program, is allowed
     """
     task: Task = _task_module(kind, name, others, commands).task(options, workdir)
     return task
@@ -98,16 +97,20 @@ def _task_module(kind: str, name: str, others: Collection[str] | None, commands:
             raise TestbedError(f"generator {COMMAND!r}: this agent runs no commands; want the testbed lab or netns")
     if name in names:
         return importlib.import_module(f"{_PACKAGES[kind].__name__}.{name}")
-    if kind == "generator":
-        return _other_generator(name, names, others)
-    raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+    if kind != "generator":
+        raise TestbedError(f"no {kind} named {name!r}; there are: {', '.join(sorted(names)) or 'none'}")
+    allowed = GENERATORS.names() if others is None else others
+    if name not in allowed:
+        known = ", ".join(sorted({*names, *allowed}))
+        raise TestbedError(f"no generator named {name!r}; there are: {known}{_missing(name)}")
+    return GENERATORS.module(name)
 
 
 @functools.cache
 def own_tasks(kind: str) -> frozenset[str]:
     """The agent's own generators or collectors."""
-    found = pkgutil.iter_modules(_PACKAGES[kind].__path__) if kind in _PACKAGES else ()
-    return frozenset(module.name for module in found if not module.name.startswith("_"))
+    modules = pkgutil.iter_modules(_PACKAGES[kind].__path__) if kind in _PACKAGES else ()
+    return frozenset(module.name for module in modules if not module.name.startswith("_"))
 
 
 def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
@@ -125,23 +128,17 @@ def load_code(tasks: Iterable[tuple[str, str]], backend: str = "") -> None:
 
 
 def without_threads(tasks: Iterable[tuple[str, str]], backend: str, parameters: Iterable[tuple[str, str]]) -> bool:
-    """Whether agents with these tasks, this back end and these parameters start no thread: what is of another
-    distribution may, and so does gRPC, by which BMv2 is reached."""
+    """Whether agents with these tasks, this back end and these parameters start no thread.
+
+    Code of another distribution may start threads; BMv2 is reached by gRPC, which does.
+    """
     wanted = set(tasks)
     own = all(name in own_tasks(kind) for kind, name in wanted) and backend in SINGLE_THREADED
     return own and not wanted & THREADED and all(registry.is_own(kind, name) for kind, name in parameters)
 
 
-def _other_generator(name: str, own: Collection[str], others: Collection[str] | None) -> ModuleType:
-    there = GENERATORS.names() if others is None else others
-    if name not in there:
-        known = ", ".join(sorted({*own, *there}))
-        raise TestbedError(f"no generator named {name!r}; there are: {known}{_missing(name)}")
-    return GENERATORS.module(name)
-
-
 def _missing(name: str) -> str:
-    """Why a generator that is known is not among those of this agent; "" for an unknown name."""
+    """Why this agent does not run a known generator; "" for an unknown name."""
     if name in GENERATORS.names():
         return f"; want {name} among the generators of the agent's configuration (testctl_generators in the inventory)"
     return f"; {name!r}{hint}" if (hint := GENERATORS.hint(name)) else ""

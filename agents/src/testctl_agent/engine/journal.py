@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The journal of previous values, on disk, so that a crash loses none of them.
+"""The journal of previous values, on disk, so that they survive a crash.
 
-A file of JSON lines.  An entry is {"entity", "parameter", "value", "wanted", "boot"}: what was there, what is set
-instead, and the boot of the machine.  A mark tells of all entries above it how far the work was:
+A file of JSON lines.  An entry is {"entity", "parameter", "value", "wanted", "boot"}: the value before, the value set
+instead, and the boot of the machine.  A mark is the progress of all entries above it:
 
-    {"mark": "applied"}     they are set; what differs from "wanted" now, somebody else has changed
-    {"mark": "restoring"}   they are being restored, and may be anything between
+    {"mark": "applied"}     they are set; one that differs from "wanted" now was changed by somebody else
+    {"mark": "restoring"}   they are being restored, and may have any value between
 
 Without a mark an entry is being set.  "settled": true says the same as "applied", of one entry.
 """
@@ -41,7 +41,7 @@ class Entry:
 
     wanted   what it was changed to
     boot     of the machine, when that was; "": of a journal that does not outlive it
-    settled  the change was completed, and its restoring has not begun
+    settled  the change was completed, and is not being restored
     """
 
     entity: str
@@ -66,13 +66,13 @@ def _parsed(number: int, line: str) -> Entry | Unreadable | Mark:
         if fields in ({"mark": "applied"}, {"mark": "restoring"}):
             mark: Mark = fields["mark"]
             return mark
-        found = Entry(**fields)
+        entry = Entry(**fields)
     except (ValueError, TypeError, RecursionError):
         return Unreadable(number, line)
-    texts = (found.entity, found.parameter, found.boot)
-    values = all(isinstance(value, str | int | float) for value in (found.value, found.wanted))
-    fits = all(isinstance(text, str) for text in texts) and values and isinstance(found.settled, bool)
-    return found if fits else Unreadable(number, line)
+    texts = (entry.entity, entry.parameter, entry.boot)
+    values = all(isinstance(value, str | int | float) for value in (entry.value, entry.wanted))
+    fits = all(isinstance(text, str) for text in texts) and values and isinstance(entry.settled, bool)
+    return entry if fits else Unreadable(number, line)
 
 
 def _line(entry: Entry | Unreadable) -> str:
@@ -89,7 +89,7 @@ def _line(entry: Entry | Unreadable) -> str:
 class Journal:
     """Entries in the order of their changes, synced at every addition.
 
-    The file is there exactly while something is changed.  Methods raise ApplyError that names the
+    The file exists while something is changed.  Methods raise ApplyError that names the
     file when it can't be read or written.
 
     boot  written into every entry; "": the journal does not outlive this boot, and nobody asks
@@ -107,14 +107,14 @@ class Journal:
             return []
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be read: {error.strerror}") from error
-        found: list[Entry | Unreadable] = []
+        entries: list[Entry | Unreadable] = []
         for number, line in enumerate(text.split("\n")[:-1], 1):
-            one = _parsed(number, line)
-            if isinstance(one, str):
-                found = [replace(e, settled=one == "applied") if isinstance(e, Entry) else e for e in found]
+            parsed = _parsed(number, line)
+            if isinstance(parsed, str):
+                entries = [replace(e, settled=parsed == "applied") if isinstance(e, Entry) else e for e in entries]
             else:
-                found.append(one)
-        return found
+                entries.append(parsed)
+        return entries
 
     def odd(self, line: Unreadable) -> ApplyError:
         """The error for an invalid line."""
@@ -147,7 +147,8 @@ class Journal:
         try:
             end = self._whole(file)
             try:
-                _write(file, lines)
+                while lines:  # a file system may take a part
+                    lines = lines[os.write(file, lines) :]
                 if sync:
                     os.fsync(file)
             except OSError:
@@ -188,9 +189,3 @@ class Journal:
             self._sync_folder()
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
-
-
-def _write(file: int, data: bytes) -> None:
-    """All of it, in as many pieces as the file system takes."""
-    while data:
-        data = data[os.write(file, data) :]

@@ -2,7 +2,7 @@
 """python -m testctl_agent.engine.launcher SPEC SOCKET: agents in several network namespaces; all end together.
 
 SPEC is a file of JSON: [{"config": an AgentConfig, "namespace": a name}].  The pipe of each (local.py) goes through
-SOCKET, a descriptor: a byte with two files, those of requests and of replies.  The agents and all they start are in a
+SOCKET, a descriptor: a byte with two files, for requests and for replies.  The agents and all they start are in a
 process namespace of their own, whose init process dies with this one, and this one dies with its parent process: a
 kill of any of them leaves no process.
 """
@@ -31,7 +31,7 @@ def _die_with_parent() -> None:
 
 
 def _enter(namespace: str) -> None:
-    """The place of an agent; /proc is of the processes that it starts."""
+    """Move to an agent's network namespace; its /proc shows the processes that it starts."""
     enter(namespace)
     mount("proc", "/proc")
 
@@ -41,9 +41,9 @@ def _serve(spec: list[dict[str, Any]], caller: socket.socket) -> None:
     private_mounts()
     mount("proc", "/proc")
     agents = {}
-    for one in spec:
-        config = AgentConfig.from_json(one["config"])
-        place = functools.partial(_enter, one["namespace"])
+    for agent in spec:
+        config = AgentConfig.from_json(agent["config"])
+        place = functools.partial(_enter, agent["namespace"])
         pid, pipe = forked_local_agent(config, place)
         agents[pid] = config.name
         socket.send_fds(caller, [b"."], pipe.files())

@@ -2,7 +2,7 @@
 """Agents without gRPC, for the lab, where importing it takes longer than all calls of a point, and for netns.
 
 Either they all are in this process, which goes to the namespaces of an agent for a call of it; or there is a process
-for each, forked from one that has loaded everything, and a pipe each way.  The calls are those of agent.proto, one
+for each, forked from one that has loaded everything, and a pipe each way.  The calls of agent.proto come one
 after the other: ("Apply", ApplyRequest) is answered by (True, ApplyReply) or (False, TestctlError), pickled.
 """
 
@@ -91,15 +91,11 @@ def _answer(service: Service, method: str, request: Message) -> tuple[bool, Any]
     try:
         return True, getattr(service, method)(request)
     except TestctlError as error:
-        return False, _copy(error)
+        kind = Unavailable if isinstance(error, Unavailable) else TestbedError  # a reason to skip; anything else
+        return False, kind(str(error))
     except Exception as error:  # noqa: BLE001 -- whatever it was, the agent lives
         _print_traceback()
         return False, TestbedError(f"{method}: {type(error).__name__}; the console says more")
-
-
-def _copy(error: TestctlError) -> TestctlError:
-    """The error as a caller needs it: an Unavailable is a reason to skip, everything else an error of the testbed."""
-    return Unavailable(str(error)) if isinstance(error, Unavailable) else TestbedError(str(error))
 
 
 def _print_traceback() -> None:

@@ -23,7 +23,7 @@ STOP_S = 30.0
 
 
 class Service:
-    """The calls of daemon/agent.proto; errors are raised, and what is between it and its caller makes refusals of them.
+    """The calls of daemon/agent.proto; errors are raised, and the channel turns them into refusals.
 
     One change at a time: Apply and Restore exclude each other.  A daemon adds leases (daemon/service.py).
     """
@@ -68,8 +68,8 @@ class Service:
 
     def Apply(self, request: messages.ApplyRequest, context: Any = None) -> messages.ApplyReply:
         settings = [Setting(s.entity, s.parameter, s.value) for s in request.settings]
-        for one in settings:
-            limits.setting(self._state.name, one.entity, one.parameter, one.value)
+        for setting in settings:
+            limits.setting(self._state.name, setting.entity, setting.parameter, setting.value)
         with self._changing:
             before, after = self._state.engine.apply(settings)
         return messages.ApplyReply(before=tuple(map(replies.setting, before)), after=tuple(map(replies.setting, after)))
@@ -105,7 +105,7 @@ class Service:
             return self._status(task)
 
     def close(self) -> None:
-        """Stop what still runs, restore what is still changed, and take down the back end."""
+        """Stop running tasks, restore changed values, and close the back end."""
         self._tasks.stop_all()
         try:
             self._restored()

@@ -19,7 +19,7 @@ def key(entry: Entry) -> Key:
 
 
 def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> list[Entry | Unreadable]:
-    """Without the entries of another boot, which took the change with it: what differs since is logged, and stays.
+    """Without the entries of another boot, whose changes went with it: a value that differs since is logged, and stays.
 
     boot  the one that runs; "": nobody asks
     """
@@ -45,7 +45,7 @@ def of_this_boot(entries: Sequence[Entry | Unreadable], boot: str, now: Now) -> 
 def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Collection[Key], now: Now) -> dict[Key, str]:
     """Values that somebody else has changed since they were set, with the error for each.
 
-    What an agent left half set or half restored is none of that; `begun` is what this one has begun to restore.
+    Entries left half set or half restored are not counted; `begun`: entries that this agent is restoring.
     """
     oldest: dict[Key, Value] = {}
     newest: dict[Key, Entry] = {}
@@ -53,14 +53,14 @@ def theirs(entries: Sequence[Entry | Unreadable], journal: Journal, begun: Colle
         if isinstance(entry, Entry):
             oldest.setdefault(key(entry), entry.value)
             newest[key(entry)] = entry
-    found: dict[Key, str] = {}
+    errors: dict[Key, str] = {}
     for which, entry in newest.items():
         value = now(entry) if entry.settled and which not in begun else None
         if value is None or value in (oldest[which], entry.wanted):
             continue
         was = shown(oldest[which])
-        found[which] = (
+        errors[which] = (
             f"was {was}, is {shown(value)}; it was set to {shown(entry.wanted)}, and somebody else has changed it "
             f"since: set it to {was}, or, to keep what it is, remove its lines from {journal.path}"
         )
-    return found
+    return errors

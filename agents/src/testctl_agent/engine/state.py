@@ -17,7 +17,7 @@ class AgentState:
     """The state of a service.
 
     parameters  for Describe: every parameter each entity could have
-    collectors  for Describe: collectors that this entity may not have, and why it has not ("": it has)
+    collectors  for Describe: collectors that this entity may lack, and why ("": it has it)
     workdir     where tasks write; a task's files lie in a directory of its name
     close       called last, when everything is restored
     version     for Describe: which code it runs (system/identity.py)

@@ -18,7 +18,7 @@ from testctl_agent.tasks.task import Task
 _STOPPERS = 8
 
 TaskFactory = Callable[[str, str, Mapping[str, Value], Path], Task]
-"""(kind, name, options, working directory) → a task that has not started."""
+"""(kind, name, options, working directory) → an unstarted task."""
 
 
 class Tasks:
@@ -76,7 +76,7 @@ class Tasks:
             ) from error
 
     def _check_limits(self) -> None:
-        running = sum(not held.poll() for name, held in self._tasks.items() if name not in self._over)
+        running = sum(not task.poll() for name, task in self._tasks.items() if name not in self._over)
         if self._most.tasks is not None and running >= self._most.tasks:
             raise LimitReached(f"{self._who}: want at most {self._most.tasks} tasks at a time; {running} run")
         if self._most.work_bytes is not None:

@@ -32,15 +32,13 @@ def check(who: str, spec: ParamSpec, value: Value) -> None:
     if isinstance(kind, Amount) and isinstance(value, int) and not isinstance(value, bool):
         fits = kind.least <= value <= kind.most
     else:
-        fits = _parses_as_it_is(kind.parse, value)
+        try:
+            parsed = kind.parse(value)
+            fits = isinstance(parsed, str) == isinstance(value, str) and isinstance(parsed, bool) == isinstance(
+                value, bool
+            )
+        except (ValueError, TypeError, ArithmeticError):
+            fits = False
     if not fits:
         text = str(value) if len(str(value)) <= 200 else f"{str(value)[:200]}…"
         raise ApplyError(f"{who}: want {kind.want}; got {text!r}")
-
-
-def _parses_as_it_is(parse: Callable[[object], Value], value: Value) -> bool:
-    try:
-        parsed = parse(value)
-    except (ValueError, TypeError, ArithmeticError):
-        return False
-    return isinstance(parsed, str) == isinstance(value, str) and isinstance(parsed, bool) == isinstance(value, bool)

@@ -16,17 +16,16 @@ from typing import Any
 
 from testctl_agent.generators import tgen
 from testctl_agent.generators._options import asked, need, with_defaults
+from testctl_agent.generators._sockets import listens, wait_until
 from testctl_agent.generators.tgen import Side
 from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.subprocesses import Process
-from testctl_agent.tasks.task import ProgramTask, Result, wait_for
+from testctl_agent.tasks.task import ProgramTask, Result
 
 NAME = "iperf3"
 BINARY = "iperf3"
-_POLL_S = 0.005
-_LISTEN = "0A"
 _NEVER = {
     "pattern": "it has no schedule",
     "verify": "it does not check content",
@@ -74,30 +73,30 @@ def refuses(options: Mapping[str, Value]) -> list[str]:
 
 
 def _client(options: Mapping[str, Value]) -> list[str]:
-    words = ["--client", str(need(options, "address", NAME)), "--parallel", str(options.get("parallel", 1))]
+    arguments = ["--client", str(need(options, "address", NAME)), "--parallel", str(options.get("parallel", 1))]
     if options.get("bind"):
-        words += ["--bind", str(options["bind"])]
+        arguments += ["--bind", str(options["bind"])]
     if options.get("client_port"):
-        words += ["--cport", str(options["client_port"])]
+        arguments += ["--cport", str(options["client_port"])]
     if options.get("bytes"):
-        words += ["--bytes", str(int(options["bytes"]))]
+        arguments += ["--bytes", str(int(options["bytes"]))]
     else:
-        words += ["--time", str(duration_ns(options) // _NS_PER_S)]
+        arguments += ["--time", str(duration_ns(options) // _NS_PER_S)]
     size = int(with_defaults(options)["write_size"])
     rate = str(int(options["rate"])) if asked(options, "rate") else "0"
     burst = f"/{int(options['burst']) // size}" if asked(options, "burst") else ""
-    words += ["--length", str(size), "--bitrate", rate + burst]
+    arguments += ["--length", str(size), "--bitrate", rate + burst]
     if asked(options, "send_buffer"):
-        words += ["--window", str(int(options["send_buffer"]))]
+        arguments += ["--window", str(int(options["send_buffer"]))]
     if options.get("cc"):
-        words += ["--congestion", str(options["cc"])]
+        arguments += ["--congestion", str(options["cc"])]
     if asked(options, "nodelay"):
-        words.append("--no-delay")
+        arguments.append("--no-delay")
     if asked(options, "reverse"):
-        words.append("--reverse")
+        arguments.append("--reverse")
     if asked(options, "user_timeout"):
-        words += ["--snd-timeout", str(int(options["user_timeout"]) // 10**6)]
-    return words
+        arguments += ["--snd-timeout", str(int(options["user_timeout"]) // 10**6)]
+    return arguments
 
 
 def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
@@ -107,27 +106,6 @@ def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
         return [BINARY, "--server", "--one-off", "--bind", str(need(options, "address", NAME)), *common]
     at = [tgen.binary() or tgen.BINARY, "at", f"start_ns={int(options.get('start_ns', 0))}"]
     return [*at, BINARY, *_client(options), *common]
-
-
-def listens(port: int, proc: Path = Path("/proc")) -> bool:
-    """Whether some socket of this namespace listens at that TCP port (proc(5), net/tcp)."""
-    for name in ("tcp", "tcp6"):
-        path = proc / "net" / name
-        for line in path.read_text(encoding="ascii").splitlines()[1:] if path.exists() else []:
-            fields = line.split()
-            if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
-                return True
-    return False
-
-
-def _until_listening(process: Process, timeout_s: float, port: int) -> bool:
-    """Wait until the server listens.  It serves only one connection, so the table of sockets is read instead."""
-    for _ in range(int(timeout_s / _POLL_S)):
-        if listens(port):
-            return True
-        if wait_for(process, _POLL_S):
-            return False
-    return False
 
 
 def parse(text: str, side: Side) -> Result:
@@ -158,13 +136,8 @@ def parse(text: str, side: Side) -> Result:
             }
         )
     role = "sender" if sends else "receiver"
-    found: Result = {"generator": NAME, "side": side, "role": role, "error": None, "connections": connections}
-    return found | {"bytes": tgen.moved(found), "iperf3": printed}
-
-
-def result(workdir: Path, side: Side) -> Result:
-    """The parsed output of this end."""
-    return parse((workdir / "stdout.txt").read_text(encoding="utf-8"), side)
+    parsed: Result = {"generator": NAME, "side": side, "role": role, "error": None, "connections": connections}
+    return parsed | {"bytes": tgen.moved(parsed), "iperf3": printed}
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
@@ -178,14 +151,17 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         text = (workdir / "stdout.txt").read_text(encoding="utf-8")
         if code != 0 and not text:
             raise TestbedError(f"iperf3 {side}: exit {code}: {printed or 'no output'}")
-        found = parse(text, side)
+        parsed = parse(text, side)
         if code != 0:
             raise TestbedError(f"iperf3 {side}: exit {code}: {printed or 'no output'}")
-        return found
+        return parsed
 
     port = int(need(options, "server_port", NAME))
-    ready = (lambda process, timeout_s: _until_listening(process, timeout_s, port)) if side == "server" else None
+
+    def ready(process: Process, timeout_s: float) -> bool:
+        return wait_until(lambda: listens(port), process, timeout_s)
+
     return ProgramTask(
         name=f"iperf3 {side}", argv=argv(side, options, workdir), workdir=workdir, read=read,
-        outputs=("stdout.txt",), ready=ready,
+        outputs=("stdout.txt",), ready=ready if side == "server" else None,
     )  # fmt: skip

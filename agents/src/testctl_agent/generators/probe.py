@@ -87,12 +87,12 @@ def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running)
             data, source = sock.recvfrom(MAX)
         except TimeoutError:
             continue
-        asked = unpacked(data)
-        if asked is None or asked.kind != _REQUEST or asked.token != token or (peer and source[0] != peer):
+        request = unpacked(data)
+        if request is None or request.kind != _REQUEST or request.token != token or (peer and source[0] != peer):
             continue
-        reply = Message(_ANSWER, len(data) + headers, token, asked.number)
-        if not sent(sock, reply.packed(asked.size - headers), source):
-            sent(sock, Message(_TOO_LARGE, asked.size, token, asked.number).packed(0), source)
+        reply = Message(_ANSWER, len(data) + headers, token, request.number)
+        if not sent(sock, reply.packed(request.size - headers), source):
+            sent(sock, Message(_TOO_LARGE, request.size, token, request.number).packed(0), source)
         answered += 1
     return {"generator": NAME, "side": "server", "error": None, "answered": answered}
 
@@ -132,9 +132,9 @@ class _Client:
                 data, source = self.sock.recvfrom(MAX)
             except TimeoutError:
                 return None
-            found = unpacked(data)
-            if found is not None and source[:2] == self.to and (found.token, found.number) == (self.token, number):
-                return found.kind == _ANSWER
+            reply = unpacked(data)
+            if reply is not None and source[:2] == self.to and (reply.token, reply.number) == (self.token, number):
+                return reply.kind == _ANSWER
         return None
 
 

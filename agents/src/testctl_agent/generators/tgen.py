@@ -23,6 +23,7 @@ from testctl_agent.tasks.task import Announcement, ProgramTask, Result
 
 NAME = "tgen"
 BINARY = tgen_program.NAME
+READY = Announcement("stdout", "ready\n")
 Side = Literal["server", "client"]
 REQUESTS, TIMES = "requests.txt", "times.bin"
 """Files of a flow that makes requests: what it is to ask, and what became of each (agents/tgen/workload_result.c)."""
@@ -41,19 +42,19 @@ def binary() -> str:
 
 def unavailable() -> str:
     """Why this generator is not available; "" when it is."""
-    found = binary()
-    if not found:
+    path = binary()
+    if not path:
         return tgen_program.MISSING
-    return "" if os.access(found, os.X_OK) else f"{found} can't be executed"
+    return "" if os.access(path, os.X_OK) else f"{path} can't be executed"
 
 
 def refuses(options: Mapping[str, Value]) -> list[str]:
     """What of a flow's options it can't honour, with the reason."""
-    found = with_defaults(options)
-    together = int(found["write_size"]) * int(found["parallel"])
+    complete = with_defaults(options)
+    together = int(complete["write_size"]) * int(complete["parallel"])
     if together > MAX_TOGETHER and not workload.asks(options):
         return [
-            f"write_size: want at most {MAX_TOGETHER} bytes for all {found['parallel']} connections; got {together}"
+            f"write_size: want at most {MAX_TOGETHER} bytes for all {complete['parallel']} connections; got {together}"
         ]
     return []
 
@@ -66,30 +67,32 @@ def _word(value: Value) -> str:
 def argv(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
     """The command of one end.
 
-    options are those of params/flow and address, bind, server_port, client_port, parallel, start_ns,
+    options: params/flow's, and address, bind, server_port, client_port, parallel, start_ns,
     end_ns (0 or none: by duration), limit_ns, seed.  One that makes requests finds them in workdir/REQUESTS.
     """
     all_options = with_defaults(options)
     if workload.asks(options):
-        return [*_ends(side, options, workdir), *_requests(all_options, workdir)]
-    words = _ends(side, options, workdir) + _copied(all_options, _COPIED)
-    words.append(f"pattern={base_units(str(all_options['pattern']))}")
-    words.append(f"end_ns={end_ns(options)}")
+        copied = _copied(all_options, [name for name in _COPIED if name in HONOURED or name in _PLACES])
+        files = [f"requests={workdir / REQUESTS}", f"times={workdir / TIMES}"]
+        return [*_ends(side, options, workdir), *copied, *files]
+    arguments = _ends(side, options, workdir) + _copied(all_options, _COPIED)
+    arguments.append(f"pattern={base_units(str(all_options['pattern']))}")
+    arguments.append(f"end_ns={end_ns(options)}")
     if pauses := reader.base_units(str(all_options.get("read_pause", reader.NONE))):
-        words.append(f"read_pause={pauses}")
-    words += [
+        arguments.append(f"read_pause={pauses}")
+    arguments += [
         f"{name}={value}"
         for name, value in reader.resize(str(all_options.get("receive_buffer_later", reader.NONE))).items()
     ]
-    return words
+    return arguments
 
 
 def _ends(side: Side, options: Mapping[str, Value], workdir: Path) -> list[str]:
-    words = [binary() or BINARY, "serve" if side == "server" else "send", f"out={workdir / 'result.json'}"]
-    words.append(f"address={need(options, 'address', NAME)}")
+    arguments = [binary() or BINARY, "serve" if side == "server" else "send", f"out={workdir / 'result.json'}"]
+    arguments.append(f"address={need(options, 'address', NAME)}")
     if side == "client" and options.get("bind"):
-        words.append(f"bind={options['bind']}")
-    return words
+        arguments.append(f"bind={options['bind']}")
+    return arguments
 
 
 def _copied(options: Mapping[str, Value], names: Sequence[str]) -> list[str]:
@@ -97,9 +100,9 @@ def _copied(options: Mapping[str, Value], names: Sequence[str]) -> list[str]:
     return [f"{name}={_word(v)}" for name, v in given if v is not None and v not in ("", "off", "none", "auto")]
 
 
-def _requests(options: Mapping[str, Value], workdir: Path) -> list[str]:
-    names = [name for name in _COPIED if name in HONOURED or name in _PLACES]
-    return [*_copied(options, names), f"requests={workdir / REQUESTS}", f"times={workdir / TIMES}"]
+def drain(map_id: int, record_bytes: int, file: Path) -> list[str]:
+    """The command that writes the records of a BPF ring to a file."""
+    return [binary() or BINARY, "drain", f"out={file}", f"map_id={map_id}", f"record_bytes={record_bytes}"]
 
 
 def result(workdir: Path, side: Side) -> Result:
@@ -109,13 +112,13 @@ def result(workdir: Path, side: Side) -> Result:
     """
     path = workdir / "result.json"
     try:
-        found: Result = json.loads(path.read_text(encoding="utf-8"))
+        printed: Result = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise TestbedError(f"tgen {side}: no result: {error}") from error
-    failed = [one for one in found.get("connections", ()) if one.get("error")] or [found]
-    if found.get("error") and any(one.get("failure") not in FAILURES for one in failed):
-        raise TestbedError(f"tgen {side}: {found['error']}")
-    return found | {"bytes": moved(found)}
+    failed = [connection for connection in printed.get("connections", ()) if connection.get("error")] or [printed]
+    if printed.get("error") and any(connection.get("failure") not in FAILURES for connection in failed):
+        raise TestbedError(f"tgen {side}: {printed['error']}")
+    return printed | {"bytes": moved(printed)}
 
 
 def moved(result: Result) -> int:
@@ -135,15 +138,15 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         raise TestbedError(f"{NAME}: {'; '.join(reasons)}")
     outputs = ["result.json"]
     if workload.asks(options):
-        asked = workload.requests(options, str(need(options, "stream", NAME)))
-        (workdir / REQUESTS).write_text(workload.schedule(asked), encoding="ascii")
+        requests = workload.requests(options, str(need(options, "stream", NAME)))
+        (workdir / REQUESTS).write_text(workload.schedule(requests), encoding="ascii")
         outputs.append(TIMES)
 
     def read(code: int, printed: str) -> Result:
-        found = result(workdir, side) if (workdir / "result.json").exists() else {}
-        if not found or (code != 0 and not found.get("error")):
+        reported = result(workdir, side) if (workdir / "result.json").exists() else {}
+        if not reported or (code != 0 and not reported.get("error")):
             raise TestbedError(f"tgen {side}: exit {code}: {printed or 'no output'}")
-        return found
+        return reported
 
     return ProgramTask(
         name=f"tgen {side}",
@@ -151,5 +154,5 @@ def task(options: Mapping[str, Value], workdir: Path) -> ProgramTask:
         workdir=workdir,
         read=read,
         outputs=outputs,
-        announcement=Announcement("stdout", "ready\n") if side == "server" else None,
+        announcement=READY if side == "server" else None,
     )

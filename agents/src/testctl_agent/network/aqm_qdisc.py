@@ -46,7 +46,7 @@ def options(aqm: Aqm, rate_bps: int, packets: int, largest: int) -> bytes:
         most = aqm["flows"] * _SFQ_DEPTH
         v0 = struct.pack("=IiIII", aqm["quantum"], 0, min(packets or most, most), 1024, aqm["flows"])
         return v0 + struct.pack("=II", _SFQ_DEPTH, 0).ljust(44, b"\0")
-    values = dict(zip(aqm.names, aqm.words, strict=True))
+    values = dict(zip(aqm.names, aqm.kernel_values, strict=True))
     values = {name: value // 1000 if name in _TIMES else value for name, value in values.items()}
     values |= {"limit": packets or ENDLESS, "memory": _U32_MAX >> 1, "split_gso": 0}
     if aqm.kind == "cake":
@@ -63,7 +63,7 @@ def _red(aqm: Aqm, rate_bps: int, largest: int) -> bytes:
     log, table = idle_table(aqm["wq"], largest * 8 * 10**6 / rate_bps if rate_bps else 1.0)
     flags = _RED_ECN_ELSE_DROP if aqm["ecn"] else 0
     parms = struct.pack("=3I4B", _U32_MAX, aqm["min"], aqm["max"], aqm["wq"], 0, log, flags)
-    most = min(dict(zip(aqm.names, aqm.words, strict=True))["max_p"], _U32_MAX)
+    most = min(dict(zip(aqm.names, aqm.kernel_values, strict=True))["max_p"], _U32_MAX)
     return nl.attr(_RED_PARMS, parms) + nl.attr(_RED_STAB, table) + nl.u32(_RED_MAX_P, most)
 
 

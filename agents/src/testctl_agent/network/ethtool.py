@@ -55,13 +55,13 @@ def set_feature(device: str, name: str, on: bool) -> None:
 
 def features(device: str) -> list[str]:
     """The names of all offloads that are on, as `ethtool -k` has them from the kernel, in order."""
-    return sorted(name for name, found in nic.features(device).items() if found.on)
+    return sorted(name for name, state in nic.features(device).items() if state.on)
 
 
 def segmentation(device: str) -> dict[str, bool]:
     """The kinds of TSO and whether each is on: those that the device can switch, or all where it can switch none."""
-    found = nic.features(device)
-    kinds = {name: found[name] for name in _SEGMENTATION if name in found}
+    known = nic.features(device)
+    kinds = {name: known[name] for name in _SEGMENTATION if name in known}
     any_free = any(kind.can_change for kind in kinds.values())
     return {name: kind.on for name, kind in kinds.items() if kind.can_change or not any_free}
 

@@ -2,7 +2,7 @@
 """Reads and sets a NIC over ethtool's generic netlink: rings, queues, coalescing, pause, features.
 
 A group of settings is data: the message that asks, the message that sets, and an attribute for each
-value.  What a device has not is not in its reply, so the reply is the capability as well.
+value.  A value that the device lacks is missing in its reply, so the reply is the capability as well.
 
 Sources: include/uapi/linux/{genetlink,ethtool_netlink}.h, Documentation/networking/ethtool-netlink.rst.
 """
@@ -75,12 +75,12 @@ def encode(group: Group, values: Mapping[str, int]) -> bytes:
 
 
 def decode(group: Group, payload: bytes) -> dict[str, int]:
-    """The values in a reply (its generic netlink header included); those the device has not are left out."""
-    found = nl.parse(payload[_GENL.size :])
+    """The values in a reply (its generic netlink header included); those that the device lacks are left out."""
+    attributes = nl.parse(payload[_GENL.size :])
     return {
-        name: int.from_bytes(found[kind][:size], sys.byteorder)
+        name: int.from_bytes(attributes[kind][:size], sys.byteorder)
         for name, (kind, size) in group.fields.items()
-        if len(found.get(kind, b"")) >= size
+        if len(attributes.get(kind, b"")) >= size
     }
 
 
@@ -103,8 +103,8 @@ def encode_features(wanted: Mapping[str, bool]) -> bytes:
 
 def decode_features(payload: bytes) -> dict[str, Feature]:
     """Every feature of a reply with bitsets by name (its generic netlink header included)."""
-    found = nl.parse(payload[_GENL.size :])
-    hw, fixed, active = (_names(found.get(kind, b"")) for kind in (_HW, _NOCHANGE, _ACTIVE))
+    attributes = nl.parse(payload[_GENL.size :])
+    hw, fixed, active = (_names(attributes.get(kind, b"")) for kind in (_HW, _NOCHANGE, _ACTIVE))
     known = hw.keys() | fixed.keys() | active.keys()
     return {name: Feature(active.get(name, False), hw.get(name, False) and name not in fixed) for name in known}
 
@@ -113,19 +113,11 @@ def _names(bitset: bytes) -> dict[str, bool]:
     """The bits of a bitset by name, and whether each is set.  A list (no mask) has those that are set alone."""
     parts = nl.parse(bitset)
     is_list = 1 in parts
-    found = {}
+    names = {}
     for _, data in nl.attributes(parts.get(_BITSET_BITS, b"")):
         bit = nl.parse(data)
-        found[nl.string(bit[_BIT_NAME])] = is_list or _BIT_VALUE in bit
-    return found
-
-
-def _header(device: str) -> bytes:
-    return nl.attr(_HEADER | _NESTED, nl.u32(_HEADER_DEV_INDEX, nl.index(device)))
-
-
-def _message(command: int, device: str, attributes: bytes) -> bytes:
-    return _GENL.pack(command, _VERSION, 0) + _header(device) + attributes
+        names[nl.string(bit[_BIT_NAME])] = is_list or _BIT_VALUE in bit
+    return names
 
 
 @functools.cache
@@ -142,11 +134,12 @@ def _family() -> int:
 
 def _ask(device: str, command: int, attributes: bytes = b"") -> list[bytes]:
     with nl.Netlink(_NETLINK_GENERIC) as netlink:
-        return netlink.request(_family(), 0, _message(command, device, attributes))
+        header = nl.attr(_HEADER | _NESTED, nl.u32(_HEADER_DEV_INDEX, nl.index(device)))
+        return netlink.request(_family(), 0, _GENL.pack(command, _VERSION, 0) + header + attributes)
 
 
 def get(device: str, group: Group) -> dict[str, int]:
-    """The values that the device has; {} when it has none of this group.  TestbedError for another failure."""
+    """The values that the device has; {} when it lacks the whole group.  TestbedError for another failure."""
     try:
         answers = _ask(device, group.get)
     except nl.NetlinkError as error:
@@ -157,7 +150,7 @@ def get(device: str, group: Group) -> dict[str, int]:
 
 
 def put(device: str, group: Group, values: Mapping[str, int]) -> None:
-    """Set values.  TestbedError with the kernel's words, what is there now, and the greatest the device takes."""
+    """Set values.  TestbedError with the kernel's message, the present values, and the device's maxima."""
     try:
         _ask(device, group.set, encode(group, values))
     except nl.NetlinkError as error:

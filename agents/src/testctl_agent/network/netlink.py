@@ -115,8 +115,8 @@ class Netlink:
     def together(self, *requests: tuple[int, int, bytes]) -> list[list[bytes]]:
         """As `request`, of several (kind, flags, payload) that the kernel takes within one system call.
 
-        Who is killed has sent all of them or none.  Every one is tried, also after one that is refused;
-        NetlinkError is that of the first.
+        A process that is killed has sent all of them or none.  Every one is tried, also after one that is refused;
+        NetlinkError is of the first.
         """
         first = self._sequence + 1
         self._send(*((kind, flags | NLM_F_REQUEST | NLM_F_ACK, payload) for kind, flags, payload in requests))

@@ -32,8 +32,9 @@ class Options:
     words: Sequence[int] = ()
 
     def pack(self) -> bytes:
-        words = (*self.words, *[0] * (WORDS - len(self.words)))
-        return _OPTIONS.pack(self.rate, self.delay, self.buffer, self.framing, self.kind, self.seed, *words)
+        padding = [0] * (WORDS - len(self.words))
+        link = (self.rate, self.delay, self.buffer, self.framing)
+        return _OPTIONS.pack(*link, self.kind, self.seed, *self.words, *padding)
 
 
 def parse_counts(data: bytes) -> dict[str, int]:

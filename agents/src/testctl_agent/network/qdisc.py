@@ -57,6 +57,10 @@ class Entry:
     stats: dict[str, int]
     extra: dict[str, int]
 
+    def __str__(self) -> str:
+        """As errors show it: "htb 1:"."""
+        return f"{self.kind} {handle_text(self.handle)}"
+
 
 def handle_text(handle: int) -> str:
     """A handle as `tc` shows it: "1:", "ffff:fff1"."""
@@ -84,14 +88,14 @@ def _list(kind: int, device: str, parent: int = 0) -> list[Entry]:
     index = nl.index(device)
     with nl.Netlink() as netlink:
         answers = netlink.dump(kind, _TCMSG.pack(0, 0, index, 0, parent, 0))
-    found = []
+    entries = []
     for answer in answers:
         _, _, at, handle, above, info = _TCMSG.unpack_from(answer)
         if at == index:
             top = nl.parse(answer[_TCMSG.size :])
             name = nl.string(top.get(_TCA_KIND, b""))
-            found.append(Entry(at, handle, above, info, name, top.get(_TCA_OPTIONS, b""), *_stats(top, name)))
-    return found
+            entries.append(Entry(at, handle, above, info, name, top.get(_TCA_OPTIONS, b""), *_stats(top, name)))
+    return entries
 
 
 def qdiscs(device: str) -> list[Entry]:
@@ -116,8 +120,8 @@ def root(device: str) -> Entry | None:
 def default_follows(device: str, mtu_was: int) -> None:
     """After a change of the device's MTU: a default fq_codel made for the MTU before is made anew, for the present one.
 
-    The kernel does that for none that is there, but makes one by the present MTU when somebody's qdisc goes: without
-    this, what is left depends on which of the two is restored first.
+    The kernel does not, but makes one for the present MTU when somebody's qdisc goes: without this, the result depends
+    on which of the two is restored first.
     """
     defaults = [q for q in qdiscs(device) if not q.handle]
     if root(device) is None and any(quantum(q) == mtu_was + _ETH_HEADER for q in defaults):
@@ -162,7 +166,7 @@ def _change(
 
 
 def make(*changes: Change) -> None:
-    """Send them at once: who is killed meanwhile has sent all or none.  Raises NetlinkError, of the first refused."""
+    """Send them at once: a process that is killed has sent all or none.  Raises NetlinkError, of the first refused."""
     with nl.Netlink() as netlink:
         netlink.together(*changes)
 
@@ -267,7 +271,7 @@ def parse_bfifo(options: bytes) -> int:
 
 
 def red_options(limit: int, threshold: int) -> bytes:
-    """RED as an exact threshold: CE when the backlog found is at least `threshold`, never a drop but at `limit`.
+    """RED as an exact threshold: CE when the backlog is at least `threshold`, never a drop but at `limit`.
 
     With Wlog 0 the "average" is the backlog itself; with both thresholds equal there is no
     random range between them; every entry of Stab at 31 makes the average after an idle time 0;
@@ -324,11 +328,11 @@ FQ_HORIZON_S = 4294
 """The longest that fits: a packet whose time lies further ahead is sent then."""
 
 
-def fq_options(*, one_queue: bool = True) -> bytes:
+def fq_options(*, single_queue: bool = True) -> bytes:
     """fq as nothing but a clock: every packet leaves at its own time, unpaced.
 
-    one_queue  for times that never decrease; where they do, fq sends a packet that comes before the head of its queue
-               at the head's time, so each packet needs a queue of its own, by its hash
+    single_queue  for times that never decrease; where they do, fq sends a packet that comes before the head of its
+                  queue at the head's time, so each packet needs a queue of its own, by its hash
     """
     return b"".join(
         nl.u32(what, value)
@@ -336,14 +340,14 @@ def fq_options(*, one_queue: bool = True) -> bytes:
             (_FQ_LIMIT, FQ_LIMIT),
             (_FQ_FLOW_LIMIT, FQ_LIMIT),
             (_FQ_PACES, 0),
-            (_FQ_ORPHAN_MASK, 0 if one_queue else _U32_MAX),
+            (_FQ_ORPHAN_MASK, 0 if single_queue else _U32_MAX),
             (_FQ_TIMER_SLACK, 0),
             (_FQ_HORIZON, FQ_HORIZON_S * 10**6),
         )
     ) + nl.attr(_FQ_HORIZON_DROP, bytes(1))
 
 
-def is_clock(options: bytes, *, one_queue: bool = True) -> bool:
+def is_clock(options: bytes, *, single_queue: bool = True) -> bool:
     """Whether an fq is the one of fq_options, as far as the kernel shows it."""
-    have, want = nl.parse(options), nl.parse(fq_options(one_queue=one_queue))
+    have, want = nl.parse(options), nl.parse(fq_options(single_queue=single_queue))
     return all(have.get(what) == value for what, value in want.items())

@@ -20,20 +20,19 @@ TESTBEDS = frozenset({"lab", "netns"})
 
 def names() -> list[tuple[str, str]]:
     """(kind, name) of all that are installed."""
-    found = [tuple(word.partition(".")[::2]) for word in PARAMETERS.names()]
-    return [(kind, name) for kind, name in found]
+    return [(kind, name) for kind, _, name in (entry.partition(".") for entry in PARAMETERS.names())]
 
 
 def find(kind: str, name: str) -> Member | None:
     """The parameter of that kind and name; None when no distribution brings it.  Raises TestbedError."""
-    word = f"{kind}.{name}"
-    if word not in PARAMETERS.names():
+    entry = f"{kind}.{name}"
+    if entry not in PARAMETERS.names():
         return None
-    module = PARAMETERS.module(word)
+    module = PARAMETERS.module(entry)
     try:
         if kind not in KINDS:
             raise RegistryError(f"want a kind of {', '.join(KINDS)}; got {kind}")
-        spec = next((one for one in specs_of(kind, name, module) if one.name == name), None)
+        spec = next((spec for spec in specs_of(kind, name, module) if spec.name == name), None)
         if spec is None:
             raise RegistryError(f"want a SPEC of the name {name}; got none")
         if spec.role != "state" or spec.pattern or spec.default is not None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MTU of an entity's devices, for hosts and switches alike.
 
-What the kernel changes with it, and does not bring back with it, is looked for before (`lasting`): below 1280 bytes it
-removes IPv6 from the device; it sets IPv6's own MTU of the device and of its routes; it lowers that of devices that
-lie on it.
+`lasting` looks for side effects that the kernel does not undo with the MTU: below 1280 bytes it removes IPv6 from the
+device; it sets IPv6's own MTU of the device and of its routes; it lowers the MTU of devices on top of it.
 """
 
 from __future__ import annotations
@@ -30,13 +29,12 @@ def read(entity: Entity, name: str) -> Value:
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    spread(entity, name, value, lambda device, mtu: _set(device, int(mtu)))
+    def apply_device(device: str, mtu: Value) -> None:
+        before = nl.mtu(device)
+        nl.set_mtu(device, int(mtu))
+        qdisc.default_follows(device, before)
 
-
-def _set(device: str, mtu: int) -> None:
-    was = nl.mtu(device)
-    nl.set_mtu(device, mtu)
-    qdisc.default_follows(device, was)
+    spread(entity, name, value, apply_device)
 
 
 def unavailable(entity: Entity, name: str) -> str:
@@ -54,14 +52,14 @@ def lasting(entity: Entity, name: str, value: Value) -> str:
 def _lasting(entity: Entity, device: str, wanted: int) -> str:
     now = nl.mtu(device)
     for upper in sorted((entity.sys / "class/net" / device).glob("upper_*")):
-        lies_on = upper.name.removeprefix("upper_")
-        follows = (upper / "bridge").is_dir()  # both ways
-        if not follows and (its := nl.mtu(lies_on)) > wanted:
-            return f"{lies_on} lies on {device} and has {its}, which the kernel would lower for good"
+        name = upper.name.removeprefix("upper_")
+        is_bridge = (upper / "bridge").is_dir()  # its MTU is raised again, too
+        if not is_bridge and (mtu := nl.mtu(name)) > wanted:
+            return f"{name} lies on {device} and has {mtu}, which the kernel would lower for good"
     own = _number(entity.proc / f"sys/net/ipv6/conf/{device}/mtu")
     if own is None:
         return ""
-    if wanted < IPV6_MIN and not _is_made_again(entity, device):
+    if wanted < IPV6_MIN and not _has_ipv6_defaults(entity, device):
         return f"{device} has IPv6, which the kernel removes below {IPV6_MIN}, with its addresses, routes and settings"
     if own != now and wanted >= IPV6_MIN:
         return f"net.ipv6.conf.{device}.mtu is {own}, not the device's {now}, and the kernel would replace it"
@@ -70,8 +68,8 @@ def _lasting(entity: Entity, device: str, wanted: int) -> str:
     return ""
 
 
-def _is_made_again(entity: Entity, device: str) -> bool:
-    """Whether what the kernel removes is what it makes when IPv6 comes back: the defaults, off, and nothing else."""
+def _has_ipv6_defaults(entity: Entity, device: str) -> bool:
+    """Whether IPv6 comes back on the device as it is now: disabled, with the default settings, without routes."""
     conf = entity.proc / "sys/net/ipv6/conf"
     off = [_number(conf / name / "disable_ipv6") for name in (device, "default")]
     names = [path.name for path in (conf / device).iterdir() if path.name not in ("mtu", "stable_secret")]
@@ -87,7 +85,7 @@ def _number(path: Path) -> int | None:
 
 
 def _ipv6_routes_with_mtu(device: str) -> int:
-    """How many have that metric, not locked."""
+    """How many IPv6 routes through the device have an MTU that is not locked."""
     count = 0
     for route in routes.through([device], socket.AF_INET6):
         locked = struct.unpack("=I", route.metrics.get(_RTAX_LOCK, bytes(4)))[0] >> _RTAX_MTU & 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a parameter file is, and what it must have (registry.py)."""
+"""A parameter file and its required members (registry.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Member:
 
 
 def specs_of(kind: Kind, file: str, module: ModuleType) -> list[ParamSpec]:
-    """What a file gives.  RegistryError names the file, and what it lacks."""
+    """The specs of a file.  RegistryError names the file and the missing member."""
     alone = not hasattr(module, "SPECS")
     specs = [getattr(module, "SPEC", None)] if alone else list(module.SPECS)
     for spec in specs:
@@ -48,7 +48,7 @@ def specs_of(kind: Kind, file: str, module: ModuleType) -> list[ParamSpec]:
 
 
 def incomplete(kind: Kind, name: str, spec: object, module: ModuleType) -> str:
-    """What is wrong with a spec; `name` is what it has to be called, "" for any name."""
+    """Why a spec is refused; `name`: the name it must have, "" for any."""
     if not isinstance(spec, ParamSpec):
         return "has no SPEC = ParamSpec(...), nor SPECS = [...] of them"
     if name and spec.name != name:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packages of other distributions bring some generators and a back end: the version of an agent covers them."""
+"""Packages of other distributions that provide generators, back ends and parameters: part of an agent's version."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def backend() -> Word:
 def packages(
     generators: Iterable[str], switch_backend: str = "", parameters: Iterable[tuple[str, str]] = ()
 ) -> tuple[str, ...]:
-    """The packages that bring those of the words that are not the agent's own, sorted.  Raises TestbedError.
+    """The packages of other distributions that provide these, sorted.  Raises TestbedError.
 
     parameters: (kind, name)
     """
-    found = generator().packages(generators) | backend().packages([switch_backend] if switch_backend else [])
-    found |= {installed.package(kind, name) for kind, name in parameters if not registry.is_own(kind, name)}
-    return tuple(sorted(found))
+    modules = generator().packages(generators) | backend().packages([switch_backend] if switch_backend else [])
+    modules |= {installed.package(kind, name) for kind, name in parameters if not registry.is_own(kind, name)}
+    return tuple(sorted(modules))
 
 
 def _type(kind: str, name: str) -> Word:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find every parameter below params/KIND/, and refuse what is not whole.
+"""Find every parameter below params/KIND/, and refuse incomplete members.
 
 A file params/KIND/NAME.py gives `SPEC`, the ParamSpec of that kind and name; or it gives `SPECS`, a list of ParamSpecs
 of that kind with names of their own.  For state parameters it also gives
@@ -44,48 +44,47 @@ class Registry:
 
     def specs(self) -> dict[str, dict[str, ParamSpec]]:
         """kind -> name -> spec, in the order of the names."""
-        return {kind: {name: found.spec for name, found in named.items()} for kind, named in self.members.items()}
+        return {kind: {name: member.spec for name, member in named.items()} for kind, named in self.members.items()}
 
     def find(self, kind: str, name: str) -> ParamSpec | None:
         """The spec of what a plan calls `name`; None when that kind has no such parameter."""
-        found = self._member(kind, name)
-        if found is None:
+        member = self._member(kind, name)
+        if member is None:
             return None
-        spec_for = getattr(found.module, "spec_for", None)
-        return cast(ParamSpec, spec_for(name)) if spec_for else found.spec
+        spec_for = getattr(member.module, "spec_for", None)
+        return cast(ParamSpec, spec_for(name)) if spec_for else member.spec
 
     def module(self, kind: str, name: str) -> StateModule:
         """The file that reads and applies a state parameter; RegistryError when there is none."""
-        found = self._member(kind, name)
-        if found is None or found.spec.role != "state":
+        member = self._member(kind, name)
+        if member is None or member.spec.role != "state":
             raise RegistryError(f"{kind}: no state parameter {name!r}")
-        return cast(StateModule, found.module)
+        return cast(StateModule, member.module)
 
     def _member(self, kind: str, name: str) -> Member | None:
         named = self.members.get(cast(Kind, kind), {})
         if name in named:
             return named[name]
-        return next((found for found in named.values() if found.spec.matches(name)), None)
+        return next((member for member in named.values() if member.spec.matches(name)), None)
 
 
 def load(folder: Path, package: str) -> Registry:
     """Import the members below `folder`, whose package is `package`.  Raises RegistryError."""
     members: dict[Kind, dict[str, Member]] = {}
     for kind in KINDS:
-        found: dict[str, Member] = {}
+        named: dict[str, Member] = {}
         for file in sorted(p.stem for p in (folder / kind).glob("*.py") if not p.stem.startswith("_")):
             module = importlib.import_module(f"{package}.{kind}.{file}")
             for spec in specs_of(kind, file, module):
-                if spec.name in found:
-                    raise RegistryError(
-                        f"params/{kind}/{file}.py: duplicate of {spec.name} in {_file(found[spec.name])}"
-                    )
-                found[spec.name] = Member(spec, module)
-        for name, member in found.items():
-            taken = [other for other in found if other != name and member.spec.pattern and member.spec.matches(other)]
+                if spec.name in named:
+                    other = _file(named[spec.name])
+                    raise RegistryError(f"params/{kind}/{file}.py: duplicate of {spec.name} in {other}")
+                named[spec.name] = Member(spec, module)
+        for name, member in named.items():
+            taken = [n for n in named if n != name and member.spec.pattern and member.spec.matches(n)]
             if taken:
                 raise RegistryError(f"params/{kind}/{_file(member)}: duplicate: its pattern takes the name {taken[0]}")
-        members[kind] = dict(sorted(found.items()))
+        members[kind] = dict(sorted(named.items()))
     for name in members["port"].keys() & members["switch"].keys():
         raise RegistryError(f"params/port: duplicate of params/switch: {name}: a switch takes both")
     return Registry(members)
@@ -131,18 +130,18 @@ def is_own(kind: str, name: str) -> bool:
 
 
 def installed_specs() -> dict[str, dict[str, ParamSpec]]:
-    """kind -> name -> spec of those of other distributions, for lists of all that a plan can contain.
+    """kind -> name -> spec of other distributions' parameters, for lists of all that a plan can contain.
 
     Raises TestbedError for one that is not whole, or whose name the agents have themselves.
     """
-    found: dict[str, dict[str, ParamSpec]] = {}
+    specs: dict[str, dict[str, ParamSpec]] = {}
     for kind, name in installed.names():
         if is_own(kind, name):
             raise RegistryError(f"{installed.who(kind, name)}: the agents have a parameter of that name themselves")
         member = installed.find(kind, name)
         assert member is not None, "its name is there"
-        found.setdefault(kind, {})[name] = member.spec
-    return found
+        specs.setdefault(kind, {})[name] = member.spec
+    return specs
 
 
 def collectors(kind: str, wanted: Collection[str] = ()) -> dict[str, str]:
@@ -152,8 +151,8 @@ def collectors(kind: str, wanted: Collection[str] = ()) -> dict[str, str]:
     """
     named = _registry().members.get(cast(Kind, kind), {})
     reasons = {
-        name: getattr(found.module, "unavailable", None)
-        for name, found in named.items()
-        if found.spec.role == "collector" and (not wanted or name in wanted)
+        name: getattr(member.module, "unavailable", None)
+        for name, member in named.items()
+        if member.spec.role == "collector" and (not wanted or name in wanted)
     }
     return {name: reason() for name, reason in reasons.items() if reason}

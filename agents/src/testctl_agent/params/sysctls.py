@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from testctl_agent.params.types import Never, Words
+from testctl_agent.params.types import Fields, Never
 from testctl_agent.spec.types import Choice, Int, Value, ValueType
 
 _ON_OFF = Choice((0, 1))
-_THREE = Words(count=3)
+_THREE = Fields(count=3)
 _BYTE = Int(0, 255)
 _INT = Int(0, 2**31 - 1)
 _UINT = Int(0, 2**32 - 1)
@@ -34,9 +34,9 @@ KNOWN: dict[str, ValueType] = {
     "ip_early_demux": _BYTE,
     "ip_forward_update_priority": _ON_OFF,
     "ip_forward_use_pmtu": _BYTE,
-    "ip_local_port_range": Words(count=2),
+    "ip_local_port_range": Fields(count=2),
     "ip_local_port_step_width": _UINT,
-    "ip_local_reserved_ports": Words(),
+    "ip_local_reserved_ports": Fields(),
     "ip_no_pmtu_disc": _BYTE,
     "ip_nonlocal_bind": _BYTE,
     "ip_unprivileged_port_start": Int(0, 65535),
@@ -152,7 +152,7 @@ def type_of(name: str) -> ValueType:
     for pattern, why in _NEVER:
         if re.fullmatch(pattern, name):
             return Never(why)
-    return KNOWN.get(name, Words())
+    return KNOWN.get(name, Fields())
 
 
 def comes_with(name: str, value: Value) -> str:

@@ -134,8 +134,8 @@ TIMES = Grammar(
 
 
 @dataclass(frozen=True)
-class Words:
-    """Text of words one space apart, however many blanks it is given with.
+class Fields:
+    """Text of whitespace-separated fields; its value has one space between them.
 
     count   how many whole numbers it has to be; 0: any printable text
     """
@@ -148,12 +148,12 @@ class Words:
 
     def parse(self, raw: object) -> Value:
         given = isinstance(raw, str | int | float) and not isinstance(raw, bool)
-        words = str(raw).split() if given else []
-        numbers = all(re.fullmatch(r"[0-9]{1,19}", word) for word in words)
-        fits = numbers and len(words) == self.count if self.count else str(raw).isprintable() or numbers
-        if not words or not fits:
+        fields = str(raw).split() if given else []
+        numbers = all(re.fullmatch(r"[0-9]{1,19}", word) for word in fields)
+        fits = numbers and len(fields) == self.count if self.count else str(raw).isprintable() or numbers
+        if not fields or not fits:
             raise ValueError(f"want {self.want}; got {raw!r}")
-        return " ".join(words)
+        return " ".join(fields)
 
     def schema(self) -> dict[str, Any]:
         return {"type": ["string", "number"], "description": self.want}

@@ -30,13 +30,13 @@ class Word(Choice):
     def schema(self) -> dict[str, Any]:
         return Choice(self._all()).schema()
 
-    def brought(self, words: Iterable[str]) -> list[str]:
-        """Those that are not the agent's own."""
-        return [word for word in words if word not in self.values]
+    def brought(self, names: Iterable[str]) -> list[str]:
+        """The names that are not the agent's own."""
+        return [name for name in names if name not in self.values]
 
-    def packages(self, words: Iterable[str]) -> set[str]:
-        """The packages of other distributions that bring some of these words.  Raises TestbedError."""
-        return {self.group.package(word) for word in self.brought(words)}
+    def packages(self, names: Iterable[str]) -> set[str]:
+        """The packages of other distributions that bring some of these names.  Raises TestbedError."""
+        return {self.group.package(name) for name in self.brought(names)}
 
     def _all(self) -> tuple[str, ...]:
         return tuple(sorted({*map(str, self.values), *self.group.names()}))

@@ -3,8 +3,8 @@
 
     aqm = "none" | KIND {NAME VALUE | FLAG}
 
-NAMEs come in any order; the canonical text has all of them, in that of KINDS.  The algorithms are Linux's qdiscs
-(network/aqm_qdisc.py), and those of OWN in lab/kernel/aqm_*.h.
+NAMEs come in any order; the canonical text has all of them, in the order of KINDS.  The algorithms are Linux's qdiscs
+(network/aqm_qdisc.py), and for the kinds of OWN lab/kernel/aqm_*.h.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _bytes(name: str, default: int | None = None, most: int = 2**30, least: int 
 
 
 def _decimal(text: str, places: int) -> int:
-    """A number of at most so many decimals, times 10^places."""
+    """A number of at most `places` decimals, times 10^places."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"want a number; got {text!r}")
     value = Decimal(text).scaleb(places)
@@ -63,15 +63,15 @@ def _shown(value: int, places: int) -> str:
     return f"{Decimal(value).scaleb(-places).normalize():f}"
 
 
-def _percent(name: str, default: int | None, one: int, most: int = 10_000, least: int = 1, step: int = 1) -> Number:
-    """A share; `one`: what the kernel has for 100 %."""
+def _percent(name: str, default: int | None, whole: int, most: int = 10_000, least: int = 1, step: int = 1) -> Number:
+    """A share; `whole`: the kernel's value of 100 %."""
 
     def read(text: str) -> int:
         if not text.endswith("%"):
             raise ValueError(f"want a share such as 10%; got {text!r}")
         return _decimal(text[:-1], 2)
 
-    return Number(name, default, least, most, read, lambda value: f"{_shown(value, 2)}%", (one, 10_000), step)
+    return Number(name, default, least, most, read, lambda value: f"{_shown(value, 2)}%", (whole, 10_000), step)
 
 
 def _gain(name: str, default: int) -> Number:
@@ -153,7 +153,7 @@ KINDS: dict[str, tuple[Number, ...]] = {
         _SEED_NUMBER,
     ),
 }
-"""kind -> its parameters; of those of OWN in the order of its enum in the lab's kernel."""
+"""kind -> its parameters; a kind of OWN has them in the order of its enum in the lab's kernel."""
 
 OWN = {"fifo": 0, "policer": 1, "dualpi2": 2, "red": 3}
 """Kinds that are no qdisc of Linux's below the port, and their numbers in lab/kernel/lab_port.h; red with `gentle`."""
@@ -174,16 +174,16 @@ class Aqm:
     values: tuple[int, ...] = ()
 
     def __getitem__(self, name: str) -> int:
-        return self.values[[one.name for one in KINDS[self.kind]].index(name)]
+        return self.values[[number.name for number in KINDS[self.kind]].index(name)]
 
     def __str__(self) -> str:
-        words = [self.kind]
-        for one, value in zip(KINDS[self.kind], self.values, strict=True):
-            if one.name in FLAGS:
-                words += [one.name] if value else []
+        fields = [self.kind]
+        for number, value in zip(KINDS[self.kind], self.values, strict=True):
+            if number.name in FLAGS:
+                fields += [number.name] if value else []
             else:
-                words += [one.name, one.show(value)]
-        return " ".join(words)
+                fields += [number.name, number.show(value)]
+        return " ".join(fields)
 
     @property
     def is_linuxs(self) -> bool:
@@ -192,41 +192,41 @@ class Aqm:
 
     @property
     def seed(self) -> int:
-        return self[SEED] if any(one.name == SEED for one in KINDS[self.kind]) else 0
+        return self[SEED] if any(number.name == SEED for number in KINDS[self.kind]) else 0
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of its parameters but the seed."""
-        return tuple(one.name for one in KINDS[self.kind] if one.name != SEED)
+        """The names of its parameters without the seed."""
+        return tuple(number.name for number in KINDS[self.kind] if number.name != SEED)
 
     @property
-    def words(self) -> tuple[int, ...]:
-        """Theirs as the kernel has them."""
+    def kernel_values(self) -> tuple[int, ...]:
+        """The values of `names` in the kernel's units."""
         pairs = zip(KINDS[self.kind], self.values, strict=True)
-        return tuple(value * one.scale[0] // one.scale[1] for one, value in pairs if one.name != SEED)
+        return tuple(value * number.scale[0] // number.scale[1] for number, value in pairs if number.name != SEED)
 
 
 def parse(text: str) -> Aqm | None:
     """None: the port has none.  Raises ValueError "want …; got …"."""
-    kind, *words = text.split() or [""]
-    if kind == NONE and not words:
+    kind, *fields = text.split() or [""]
+    if kind == NONE and not fields:
         return None
     if kind == "step":
         raise ValueError("want a threshold as the parameter ecn_threshold; got the AQM 'step'")
     if kind not in KINDS:
         raise ValueError(f"want {WANT}; got {text[:80]!r}")
-    found = Aqm(kind, tuple(_values(kind, words)))
-    _agree(found)
-    return found
+    aqm = Aqm(kind, tuple(_values(kind, fields)))
+    _agree(aqm)
+    return aqm
 
 
-def _values(kind: str, words: list[str]) -> list[int]:
-    known = {one.name: one for one in KINDS[kind]}
+def _values(kind: str, fields: list[str]) -> list[int]:
+    known = {spec.name: spec for spec in KINDS[kind]}
     given: dict[str, int] = {}
-    rest = iter(words)
+    rest = iter(fields)
     for name in rest:
-        one = known.get(name)
-        if one is None:
+        spec = known.get(name)
+        if spec is None:
             raise ValueError(f"want {kind} with {', '.join(known) or 'nothing else'}; got {name[:40]!r}")
         if name in given:
             raise ValueError(f"{kind}: want {name} once; got it twice")
@@ -235,19 +235,19 @@ def _values(kind: str, words: list[str]) -> list[int]:
             continue
         word = next(rest, "")
         try:
-            given[name] = int(one.read(word))
+            given[name] = int(spec.read(word))
         except ValueError as error:
             raise ValueError(f"{kind}, {name}: {error}") from error
-        if not one.least <= given[name] <= one.most:
-            want = f"from {one.show(one.least)} to {one.show(one.most)}"
-            if one.least == one.most:
-                want = f"{one.show(one.least)}, a constant of Linux's"
+        if not spec.least <= given[name] <= spec.most:
+            want = f"from {spec.show(spec.least)} to {spec.show(spec.most)}"
+            if spec.least == spec.most:
+                want = f"{spec.show(spec.least)}, a constant of Linux's"
             raise ValueError(f"{kind}, {name}: want {want}; got {word}")
-        if given[name] % one.step:
-            raise ValueError(f"{kind}, {name}: want a multiple of {one.show(one.step)}, as Linux counts; got {word}")
+        if given[name] % spec.step:
+            raise ValueError(f"{kind}, {name}: want a multiple of {spec.show(spec.step)}, as Linux counts; got {word}")
     values = []
-    for name, one in known.items():
-        value = given.get(name, one.default)
+    for name, spec in known.items():
+        value = given.get(name, spec.default)
         if value is None:
             raise ValueError(f"{kind}: want its {name}; got none")
         values.append(value)
@@ -258,7 +258,7 @@ def _agree(aqm: Aqm) -> None:
     """Parameters that contradict each other, or that Linux can't have together."""
     for kind, low, high in (("codel", "target", "interval"), ("fq_codel", "target", "interval"), ("red", "min", "max")):
         if aqm.kind == kind and aqm[low] >= aqm[high]:
-            shown = {one.name: one.show for one in KINDS[kind]}
+            shown = {number.name: number.show for number in KINDS[kind]}
             got = f"{low} {shown[low](aqm[low])}, {high} {shown[high](aqm[high])}"
             raise ValueError(f"{kind}: want {low} less than {high}; got {got}")
     if aqm.kind == "red" and aqm.is_linuxs and aqm["max"].bit_length() + aqm["wq"] > 31:
@@ -269,7 +269,7 @@ def _agree(aqm: Aqm) -> None:
 
 
 def _agree_dualpi2(target: int, tupdate: int, min_th: int, range_: int) -> None:
-    """RFC 9332: the queue of the scalable flows is kept below that of the others, which is looked at often enough."""
+    """RFC 9332: scalable flows are marked below the classic queue's target, and PI2 runs at least once a target."""
     if tupdate > target:
         got = f"tupdate {Duration(tupdate)}, target {Duration(target)}"
         raise ValueError(f"dualpi2: want tupdate at most target; got {got}")
@@ -279,5 +279,4 @@ def _agree_dualpi2(target: int, tupdate: int, min_th: int, range_: int) -> None:
 
 
 def canonical(text: str) -> str:
-    found = parse(text)
-    return str(found) if found else NONE
+    return str(parse(text) or NONE)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from testctl_agent.spec import workload
-from testctl_agent.spec.units import Bytes
 
 NONE = "none"
 WANT = "a load and sizes, such as '30% websearch' or '0.5 20kB', or none"
@@ -36,7 +35,7 @@ def parse(text: str) -> Background | None:
         return None
     if not sizes.strip():
         raise ValueError(f"want {WANT}; got {text[:80]!r}")
-    return Background(_load(word), str(_sizes(sizes.strip())))
+    return Background(_load(word), str(workload.of_text(sizes.strip())))
 
 
 def _load(word: str) -> float:
@@ -49,21 +48,5 @@ def _load(word: str) -> float:
     return load
 
 
-def _sizes(text: str) -> workload.Distribution:
-    if text in workload.names():
-        return workload.named(text)
-    if ":" in text:
-        return workload.parse(text)
-    try:
-        size = int(Bytes.parse(text))
-    except ValueError as error:
-        known = ", ".join(workload.names())
-        raise ValueError(f"want sizes: {known}, a size such as 20kB, or '1kB:0.5 1MB:1'; got {text[:80]!r}") from error
-    if not 1 <= size <= workload.LARGEST:
-        raise ValueError(f"want a size from 1B to {Bytes(workload.LARGEST)}; got {text[:80]!r}")
-    return workload.fixed(size)
-
-
 def canonical(text: str) -> str:
-    found = parse(text)
-    return str(found) if found else NONE
+    return str(parse(text) or NONE)

@@ -4,7 +4,7 @@
     draw = CRC32(CRC32(source, sink, protocol, source port, sink port) + salt mod 2^32) mod 2^16
     way  = floor(draw * ways / 2^16)
 
-CRC32 is that of Ethernet (IEEE 802.3, 3.2.9), over bytes, most significant first.  The addition between, with its
+CRC32: Ethernet's (IEEE 802.3, 3.2.9), over bytes, most significant first.  The addition between, with its
 carries, is not linear: switches with other salts choose independently.
 """
 

@@ -66,7 +66,7 @@ class Fate:
             lose: drop at random; delay: send later than the port would, while those behind it go on;
             reorder: delay at random; duplicate: a second copy follows directly; corrupt: invert a bit of the payload,
             and leave the checksum as it is; corrupt header: the same with a bit of TCP's window; trim: cut off the
-            payload, IP's length is that of what is left and TCP's checksum stays; swap: exchange it with the flow's
+            payload, adjust IP's length and leave TCP's checksum; swap: exchange it with the flow's
             next data packet
     what    data: segments with payload that the flow's sender sends (of a reversed flow its sink), counted from 1 as
             they reach the switch;
@@ -125,18 +125,18 @@ def parse(text: str) -> tuple[Fate, ...]:
     if text.strip() == NONE:
         return ()
     reader = _Reader(text)
-    found: list[Fate] = []
+    fates: list[Fate] = []
     while True:
         at = reader.begin()
         fate = _fate(reader)
-        for other in found:
+        for other in fates:
             if clash := _clash(fate, other):
                 reader.refuse(clash, show((fate,)), at)
-        found.append(fate)
+        fates.append(fate)
         if reader.take(";"):
             continue
         reader.end()
-        return tuple(found)
+        return tuple(fates)
 
 
 def show(fates: Iterable[Fate]) -> str:
@@ -145,14 +145,14 @@ def show(fates: Iterable[Fate]) -> str:
 
 
 class _Reader:
-    """The words of a text one by one, and where they stand."""
+    """Reads a text token by token."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
 
     def _next(self) -> tuple[str, int, int]:
-        """(the word at hand, "" at the end; where it begins and ends)"""
+        """(the current token, "" at the end; where it begins and ends)"""
         match = _TOKEN.match(self._text, self._at)
         assert match is not None, "a token or the end is always there"
         return match[1], match.start(1), match.end(1)
@@ -160,27 +160,28 @@ class _Reader:
     def begin(self) -> int:
         return self._next()[1]
 
-    def at(self, *words: str) -> bool:
-        return self._next()[0] in words
+    def at(self, *tokens: str) -> bool:
+        return self._next()[0] in tokens
 
-    def take(self, *words: str) -> str:
-        """The word at hand if it is one of these, and past it; else ""."""
-        word, _, end = self._next()
-        if word not in words:
+    def take(self, *tokens: str) -> str:
+        """Consume and return the current token if it is one of these; else ""."""
+        token, _, end = self._next()
+        if token not in tokens:
             return ""
         self._at = end
-        return word
+        return token
 
-    def want(self, *words: str) -> str:
-        return self.take(*words) or self.refuse(" or ".join(words) if len(words) < 3 else "one of " + ", ".join(words))
+    def want(self, *tokens: str) -> str:
+        choice = " or ".join(tokens) if len(tokens) < 3 else "one of " + ", ".join(tokens)
+        return self.take(*tokens) or self.refuse(choice)
 
     def word(self, pattern: re.Pattern[str], want: str) -> tuple[str, int]:
-        """A word of that form, and where it begins."""
-        word, at, end = self._next()
-        if not pattern.fullmatch(word):
+        """Consume a token of that form; returns it, and where it begins."""
+        token, at, end = self._next()
+        if not pattern.fullmatch(token):
             self.refuse(want)
         self._at = end
-        return word, at
+        return token, at
 
     def end(self) -> None:
         if self._next()[0]:
@@ -257,12 +258,12 @@ def _hold(reader: _Reader) -> int:
     reader.want("by")
     text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
     try:
-        found = int(Duration.parse(text))
+        hold_ns = int(Duration.parse(text))
     except ValueError:
         reader.refuse(want, repr(text), at)
-    if not 1 <= found <= MAX_HOLD_NS:
+    if not 1 <= hold_ns <= MAX_HOLD_NS:
         reader.refuse(want, text, at)
-    return found
+    return hold_ns
 
 
 def _flow(reader: _Reader) -> str:
@@ -278,7 +279,7 @@ def _number(reader: _Reader, least: int, want: str) -> int:
 
 
 def _ranges(reader: _Reader, what: What) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     while True:
         at = reader.begin()
         low = high = _bound(reader, what)
@@ -287,14 +288,14 @@ def _ranges(reader: _Reader, what: What) -> tuple[tuple[int, int], ...]:
             high = LAST if reader.at("of", ",") else _bound(reader, what)
             if high < low:
                 reader.refuse(f"a range that ends at {low} or above", str(high), end)
-        for other in found:
+        for other in ranges:
             if low <= other[1] and other[0] <= high:
                 reader.refuse(
                     "ranges that do not overlap", f"{_range((low, high), what)} after {_range(other, what)}", at
                 )
-        found.append((low, high))
+        ranges.append((low, high))
         if not reader.take(","):
-            return _joined(found)
+            return _joined(ranges)
 
 
 def _bound(reader: _Reader, what: What) -> int:
@@ -304,27 +305,27 @@ def _bound(reader: _Reader, what: What) -> int:
     want = "a number of bytes such as 0, 1448 or 64kB"
     text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
     try:
-        found = int(Bytes.parse(text))
+        count = int(Bytes.parse(text))
     except ValueError:
         reader.refuse(want, repr(text), at)
-    if found > LAST:
+    if count > LAST:
         reader.refuse(f"{want}, at most {LAST}", text, at)
-    return found
+    return count
 
 
 def _joined(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """In order; those that touch as one."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
-        if found and found[-1][1] + 1 == low:
-            found[-1] = (found[-1][0], high)
+        if joined and joined[-1][1] + 1 == low:
+            joined[-1] = (joined[-1][0], high)
         else:
-            found.append((low, high))
-    return tuple(found)
+            joined.append((low, high))
+    return tuple(joined)
 
 
 def _clash(fate: Fate, other: Fate) -> str:
-    """What a second fate would have to be to stand beside the first; "" when it can."""
+    """Why two fates can't be combined, as the wanted alternative; "" when they can."""
     if fate.flow != other.flow:
         return ""
     if fate.random and other.random:

@@ -41,7 +41,7 @@ class Connection:
     reversed: bool = False
 
     def direction_of(self, *, acks: bool) -> int:
-        """That of the flow's data, or of its ACKs: 0 forward, 1 backward."""
+        """The direction of the flow's data, or of its ACKs: 0 forward, 1 backward."""
         return int(acks != self.reversed)
 
 

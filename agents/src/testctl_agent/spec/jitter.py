@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jitter of a link: a random delay of each packet beside the link's own, from a distribution with a seed.
+"""Jitter of a link: a random delay of each packet in addition to the link's own, from a distribution with a seed.
 
     jitter = "none" | distribution "seed" NUMBER [", in order"]
     distribution = "uniform" MOST | "normal" MEAN DEVIATION | "exponential" MEAN
@@ -36,22 +36,22 @@ class Jitter:
     in_order: bool
 
     def __str__(self) -> str:
-        amounts = " ".join(str(Duration(one)) for one in self.amounts)
+        amounts = " ".join(str(Duration(amount)) for amount in self.amounts)
         return f"{self.distribution} {amounts} seed {self.seed}{', in order' if self.in_order else ''}"
 
 
 def parse(text: str) -> Jitter | None:
     """None: there is none.  Raises ValueError "want …; got …"."""
-    words = " ".join(text.split())
-    if words == NONE:
+    normalized = " ".join(text.split())
+    if normalized == NONE:
         return None
-    match = _FORM.fullmatch(words)
+    match = _FORM.fullmatch(normalized)
     if match is None:
         raise ValueError(f"want {WANT}; got {text[:80]!r}")
     amounts = tuple(int(Duration.parse(word)) for word in match[2].split())
     if len(amounts) != (2 if match[1] == "normal" else 1):
         raise ValueError(f"want {WANT}; got {text[:80]!r}")
-    if not all(1 <= one <= MOST_NS for one in amounts):
+    if not all(1 <= amount <= MOST_NS for amount in amounts):
         raise ValueError(f"want times from 1ns to {Duration(MOST_NS)}; got {text[:80]!r}")
     if int(match[3]) >= 2**63:
         raise ValueError(f"want a seed below 2^63; got {match[3]}")
@@ -59,8 +59,7 @@ def parse(text: str) -> Jitter | None:
 
 
 def canonical(text: str) -> str:
-    found = parse(text)
-    return str(found) if found else NONE
+    return str(parse(text) or NONE)
 
 
 def quantiles(jitter: Jitter) -> tuple[int, ...]:

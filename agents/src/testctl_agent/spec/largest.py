@@ -17,7 +17,7 @@ from testctl_agent.spec.units import Bytes, Duration
 
 ICMP = "icmp"
 _ANSWERED = 2**32
-"""Of a step's value, beside the size: a larger packet is answered."""
+"""Flag in a step's value: a larger packet is answered."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ def steps_of(value: object) -> tuple[Largest, ...]:
 
 
 def _parsed(text: str, size: Callable[[str], int | None]) -> tuple[Largest, ...]:
-    def quantity(one: str) -> int | None:
-        bare, blank, word = one.rpartition(" ")
+    def quantity(value: str) -> int | None:
+        bare, blank, word = value.rpartition(" ")
         if not blank or word != ICMP:
-            return size(one)
-        found = size(bare.strip())
-        if found is None:
-            raise ValueError(f"want a size before {ICMP}; got {one!r}")
-        return found | _ANSWERED
+            return size(value)
+        count = size(bare.strip())
+        if count is None:
+            raise ValueError(f"want a size before {ICMP}; got {value!r}")
+        return count | _ANSWERED
 
     return tuple(
         Largest(step.at_ns, (step.value or 0) % _ANSWERED, (step.value or 0) >= _ANSWERED)

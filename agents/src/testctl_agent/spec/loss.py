@@ -5,7 +5,7 @@ The draw of a flow id's n-th data segment is
 
     x0 = n;   x(i+1) = CRC32(x(i) + salt(i) mod 2^32),  i = 0, 1, 2;   lost if x3 < round(rate * 2^32)
 
-CRC32 is that of Ethernet (IEEE 802.3, 3.2.9) over four bytes, most significant first.  The three salts are
+CRC32: Ethernet's (IEEE 802.3, 3.2.9) over four bytes, most significant first.  The three salts are
 derived from flow id and seed, of `reorder` others than of `lose`.  Two steps are not enough: carries must reach
 every bit.
 

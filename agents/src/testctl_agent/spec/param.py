@@ -26,7 +26,7 @@ class ParamSpec:
     scope      "path": distributed, every entity of a flow's path must have the same
                value; "testbed": every entity of that kind must have the same value
     role       "state" is applied, read back and restored by an agent; "flow" goes to
-               the traffic generator; "collector" selects what is recorded; "traffic" becomes
+               the traffic generator; "collector" selects a recording; "traffic" becomes
                hosts and flows before a point is run
     default    the value if a plan does not set it (None: left as it is)
     after      parameters that are applied before this one when both are set
@@ -51,5 +51,5 @@ class ParamSpec:
     beside: tuple[str, ...] = ()
 
     def matches(self, name: str) -> bool:
-        """Whether this is the parameter of that name."""
+        """Whether this is the parameter of that name, or its family."""
         return name == self.name or bool(self.pattern and re.fullmatch(self.pattern, name))

@@ -48,11 +48,10 @@ def parse(text: str, quantity: Callable[[str], int | None]) -> tuple[Step, ...]:
         if not blank:
             raise ValueError(f"want a time and a value in each step after the first; got {part!r}")
         steps.append(Step(_time(at), quantity(value.strip())))
-    for one, other in pairwise(steps):
-        if one.at_ns >= other.at_ns:
-            raise ValueError(
-                f"want steps in the order of their times; got {Duration(other.at_ns)} after {Duration(one.at_ns)}"
-            )
+    for step, following in pairwise(steps):
+        if step.at_ns >= following.at_ns:
+            got = f"{Duration(following.at_ns)} after {Duration(step.at_ns)}"
+            raise ValueError(f"want steps in the order of their times; got {got}")
     return tuple(steps)
 
 
@@ -77,18 +76,18 @@ def parse_down(text: str) -> tuple[tuple[int, int], ...]:
     """(down from, up again at) in ns, in order.  Raises ValueError "want …; got …"."""
     if text.strip() == NONE:
         return ()
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for part in text.split(";"):
         low, dash, high = part.strip().partition("-")
         if not dash:
             raise ValueError(f"want pairs of times such as 2s-3s, or {NONE}; got {part.strip()!r}")
         pair = _time(low.strip(), least=0), _time(high.strip())
-        if pair[0] >= pair[1] or (found and pair[0] <= found[-1][1]):
+        if pair[0] >= pair[1] or (pairs and pair[0] <= pairs[-1][1]):
             raise ValueError(f"want times in their order; got {part.strip()!r}")
-        found.append(pair)
-    if len(found) > MAX_STEPS:
-        raise ValueError(f"want at most {MAX_STEPS} times; got {len(found)}")
-    return tuple(found)
+        pairs.append(pair)
+    if len(pairs) > MAX_STEPS:
+        raise ValueError(f"want at most {MAX_STEPS} times; got {len(pairs)}")
+    return tuple(pairs)
 
 
 def show_down(times: Sequence[tuple[int, int]]) -> str:

@@ -57,14 +57,14 @@ def read(data: bytes) -> array[int]:
 
 def show(times: Iterable[int]) -> str:
     """The value that stands for a trace."""
-    found, before = bytearray(), 0
+    packed, before = bytearray(), 0
     for ms in times:
         more, before = ms - before, ms
         while more >= 128:
-            found.append(more & 127 | 128)
+            packed.append(more & 127 | 128)
             more >>= 7
-        found.append(more)
-    return WORD + base64.b64encode(zlib.compress(bytes(found), 9)).decode()
+        packed.append(more)
+    return WORD + base64.b64encode(zlib.compress(bytes(packed), 9)).decode()
 
 
 def value_of(data: bytes) -> str:

@@ -61,20 +61,10 @@ class Rate(Quantity):
     """Bits per second."""
 
     units: ClassVar[dict[str, int]] = {
-        "": 1,
-        "bit": 1,
-        "kbit": 10**3,
-        "mbit": 10**6,
-        "gbit": 10**9,
-        "bps": 1,
-        "kbps": 10**3,
-        "Mbps": 10**6,
-        "Gbps": 10**9,
-        "Mbit/s": 10**6,
-        "Gbit/s": 10**9,
-        "Mb/s": 10**6,
-        "Gb/s": 10**9,
-    }
+        "": 1, "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9,
+        "bps": 1, "kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9,
+        "Mbit/s": 10**6, "Gbit/s": 10**9, "Mb/s": 10**6, "Gb/s": 10**9,
+    }  # fmt: skip
     shown: ClassVar[tuple[str, ...]] = ("gbit", "mbit", "kbit", "bit")
     want = "a rate such as 10gbit, 100mbit or 64kbit"
 
@@ -83,20 +73,10 @@ class Bytes(Quantity):
     """Bytes; k, m and g are decimal, KiB, MiB and GiB binary."""
 
     units: ClassVar[dict[str, int]] = {
-        "": 1,
-        "B": 1,
-        "b": 1,
-        "k": 10**3,
-        "kB": 10**3,
-        "KB": 10**3,
-        "M": 10**6,
-        "MB": 10**6,
-        "G": 10**9,
-        "GB": 10**9,
-        "KiB": 2**10,
-        "MiB": 2**20,
-        "GiB": 2**30,
-    }
+        "": 1, "B": 1, "b": 1,
+        "k": 10**3, "kB": 10**3, "KB": 10**3, "M": 10**6, "MB": 10**6, "G": 10**9, "GB": 10**9,
+        "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+    }  # fmt: skip
     shown: ClassVar[tuple[str, ...]] = ("GB", "MB", "kB", "B")
     want = "a size such as 30kB, 64KiB or 1MB"
 
@@ -105,13 +85,8 @@ class Duration(Quantity):
     """Nanoseconds."""
 
     units: ClassVar[dict[str, int]] = {
-        "ns": 1,
-        "us": 10**3,
-        "µs": 10**3,
-        "ms": 10**6,
-        "s": 10**9,
-        "min": 60 * 10**9,
-    }
+        "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
+    }  # fmt: skip
     shown: ClassVar[tuple[str, ...]] = ("s", "ms", "us", "ns")
     want = "a time with its unit, such as 10s, 200ms, 20us or 5ns"
 

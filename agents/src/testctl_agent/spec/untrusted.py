@@ -51,18 +51,18 @@ def loads(text: str | bytes) -> Any:
     Raises ValueError for invalid JSON, too deep nesting, NaN or a lone surrogate.
     """
     try:
-        found = json.loads(text, parse_constant=_refused)
+        value = json.loads(text, parse_constant=_refused)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "replace")
-    if _too_deep(found):
+    if _too_deep(value):
         raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     if SUSPECT.search(text):
         if _SURROGATE.search(text):
-            json.dumps(found, ensure_ascii=False).encode()  # raises for one without its other half
-        return cleaned(found)
-    return found
+            json.dumps(value, ensure_ascii=False).encode()  # raises for one without its other half
+        return cleaned(value)
+    return value
 
 
 def misfit(value: Any, shape: Shape, name: str = "") -> str:
@@ -70,13 +70,13 @@ def misfit(value: Any, shape: Shape, name: str = "") -> str:
     if _fits(value, shape):  # nearly all do: a file of metrics has hundreds, a run ten thousand of these
         return ""
     if isinstance(shape, tuple):
-        wrong = [misfit(value, one, name) for one in shape]
+        wrong = [misfit(value, item, name) for item in shape]
         return "" if "" in wrong else wrong[0]
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _want("a list", name, value)
         return next(
-            (why for number, one in enumerate(value) if (why := misfit(one, shape[0], f"{name}[{number}]"))), ""
+            (why for number, item in enumerate(value) if (why := misfit(item, shape[0], f"{name}[{number}]"))), ""
         )
     if isinstance(shape, dict | Named):
         return _misfit_object(value, shape, name)
@@ -93,7 +93,7 @@ def _fits(value: Any, shape: Shape) -> bool:
     if shape is int:
         return _is_int(value) and -LARGEST <= value < LARGEST
     if isinstance(shape, tuple):
-        return any(_fits(value, one) for one in shape)
+        return any(_fits(value, item) for item in shape)
     return shape is object or (shape is None and value is None)
 
 
@@ -106,7 +106,7 @@ def _misfit_object(value: Any, shape: dict[str, Shape] | Named, name: str) -> st
         return _want("an object", name, value)
     dot = f"{name}." if name else ""
     if isinstance(shape, Named):
-        return next((why for key, one in value.items() if (why := misfit(one, shape.of, f"{dot}{key}"))), "")
+        return next((why for key, item in value.items() if (why := misfit(item, shape.of, f"{dot}{key}"))), "")
     for key, wanted in shape.items():
         plain = key.removesuffix("?")
         if plain in value:
@@ -133,26 +133,26 @@ def _refused(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _too_deep(found: Any) -> bool:
-    level = [found] if isinstance(found, dict | list) else []
+def _too_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
         if not level:
             return False
         level = [
             item
-            for one in level
-            for item in (one.values() if isinstance(one, dict) else one)
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
             if isinstance(item, dict | list)
         ]
     return bool(level)
 
 
-def cleaned(found: Any) -> Any:
+def cleaned(value: Any) -> Any:
     """Lists and objects with words() of all their texts."""
-    if isinstance(found, str):
-        return words(found)
-    if isinstance(found, list | tuple):
-        return [cleaned(item) for item in found]
-    if isinstance(found, dict):
-        return {words(key): cleaned(item) for key, item in found.items()}
-    return found
+    if isinstance(value, str):
+        return words(value)
+    if isinstance(value, list | tuple):
+        return [cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {words(key): cleaned(item) for key, item in value.items()}
+    return value

@@ -3,10 +3,10 @@
 
 A distribution is its cumulative distribution function (CDF) as text, "SIZE:SHARE SIZE:SHARE …": bytes, and the share of
 requests that are not larger.  Neither falls, and the last share is 1.  Between two points the share grows linearly; a
-share that is above 0 at the first point, or that grows while the size does not, is that of just this size.
+share that is above 0 at the first point, or that grows while the size does not, belongs to just this size.
 
 Both ends of a flow, and the controller, draw the same requests.  Python keeps random.Random(text).random() the same in
-all its versions; what is made of the numbers uses +, -, * and / of IEEE 754 alone, but for the times, which use log().
+all its versions; the rest is +, -, * and / of IEEE 754, and log() for the times.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_REQUESTS = 30_000
 MOST_POINTS = 1000
 LARGEST = 10**12
 REQUEST_SIZE = 100
-"""Bytes of a request that is answered, unless something else is asked for."""
+"""Bytes of a request that is answered, by default."""
 _DIRECTORY = Path(__file__).parent / "sizes"
 
 
@@ -81,14 +81,15 @@ def read(data: bytes) -> Distribution:
     lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
     points: list[tuple[int, float]] = []
     last = 1
-    for number, words in lines:
-        if not words:
+    for number, fields in lines:
+        if not fields:
             continue
         last = number
-        if len(words) != 2:
-            raise ValueError(f"line {number}: want a size and a share, such as 10kB 0.15; got {' '.join(words)[:60]!r}")
+        if len(fields) != 2:
+            got = " ".join(fields)[:60]
+            raise ValueError(f"line {number}: want a size and a share, such as 10kB 0.15; got {got!r}")
         try:
-            points.append(_point(*words))
+            points.append(_point(*fields))
             _check_next(points)
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from error
@@ -121,17 +122,33 @@ def fixed(size: int) -> Distribution:
     return Distribution((size,), (1.0,))
 
 
+def of_text(text: str) -> Distribution:
+    """By a name of names(), by one size, or by the text of a distribution.  Raises ValueError "want …; got …"."""
+    if text in names():
+        return named(text)
+    if ":" in text:
+        return parse(text)
+    try:
+        size = int(Bytes.parse(text))
+    except ValueError as error:
+        known = ", ".join(names())
+        raise ValueError(f"want sizes: {known}, a size such as 20kB, or '1kB:0.5 1MB:1'; got {text[:80]!r}") from error
+    if not 1 <= size <= LARGEST:
+        raise ValueError(f"want a size from 1B to {Bytes(LARGEST)}; got {text[:80]!r}")
+    return fixed(size)
+
+
 def _point(size: str, share: str) -> tuple[int, float]:
-    found = int(Bytes.parse(size))
+    value = int(Bytes.parse(size))
     try:
         part = float(share)
     except ValueError:
         part = math.nan
     if not 0 <= part <= 1:
         raise ValueError(f"want a share from 0 to 1; got {share!r}")
-    if found > LARGEST:
+    if value > LARGEST:
         raise ValueError(f"want a size of at most {Bytes(LARGEST)}; got {size!r}")
-    return found, part
+    return value, part
 
 
 def _check_next(points: list[tuple[int, float]]) -> None:
@@ -210,22 +227,22 @@ def requests(options: Mapping[str, Value], stream: str) -> tuple[Request, ...]:
     then one about each size.
     """
     answered = bool(options.get("reverse"))
-    asked = int(options.get("request_size") or REQUEST_SIZE) if answered else 0
+    up = int(options.get("request_size") or REQUEST_SIZE) if answered else 0
     think = float(options["think"]) if thinks(options) else 0.0
     rate = 0.0 if think else float(options["arrival_rate"])
     shape = (int(options["requests"]), fanout(options), connections(options))
-    return _drawn(shape, str(options["sizes"]), rate, think, int(options.get("every") or 0), asked, stream)
+    return _drawn(shape, str(options["sizes"]), rate, think, int(options.get("every") or 0), up, stream)
 
 
 @functools.lru_cache(maxsize=8)
 def _drawn(
-    shape: tuple[int, int, int], sizes: str, rate: float, think_ns: float, every_ns: int, asked: int, stream: str
+    shape: tuple[int, int, int], sizes: str, rate: float, think_ns: float, every_ns: int, up: int, stream: str
 ) -> tuple[Request, ...]:
     arrivals, wide, conns = shape
     import random  # for flows that make requests
 
     source, distribution = random.Random(stream), parsed(sizes)
-    found, at_s = [], 0.0
+    drawn, at_s = [], 0.0
     for arrival in range(arrivals):
         unit = -math.log(1.0 - source.random())
         at_s += unit / rate if rate else 0.0
@@ -237,9 +254,9 @@ def _drawn(
             elif not rate:
                 thought_ns = round(unit * think_ns)
                 at_ns, pause_ns = (thought_ns, 0) if number < conns else (0, thought_ns)
-            ways = (asked, size) if asked else (size, 0)
-            found.append(Request(at_ns, number % conns, *ways, pause_ns))
-    return tuple(found)
+            ways = (up, size) if up else (size, 0)
+            drawn.append(Request(at_ns, number % conns, *ways, pause_ns))
+    return tuple(drawn)
 
 
 def stream_of(seed: int, flow: str, options: Mapping[str, Value]) -> str:
@@ -247,6 +264,6 @@ def stream_of(seed: int, flow: str, options: Mapping[str, Value]) -> str:
     return f"{seed} {options.get('draw') or flow}"
 
 
-def schedule(found: Iterable[Request]) -> str:
+def schedule(drawn: Iterable[Request]) -> str:
     """As tgen reads it, a line a request."""
-    return "".join(f"{one.at_ns} {one.conn} {one.up} {one.down} {one.think_ns}\n" for one in found)
+    return "".join(f"{r.at_ns} {r.conn} {r.up} {r.down} {r.think_ns}\n" for r in drawn)

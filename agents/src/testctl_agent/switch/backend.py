@@ -5,8 +5,8 @@ A file switch/NAME.py, or a module of another distribution (system/entry_points.
 
     open_backend(ports, forwarding) -> Backend
 
-ports: the devices, the first of which is P4 port 1; forwarding: MAC address → device, or
-several of equal cost (spec/ecmp.py).  It puts right what a crash of the one before left.  Raises TestbedError.
+ports: the devices, in the order of their P4 ports from 1; forwarding: MAC address → device, or
+several of equal cost (spec/ecmp.py).  It cleans up after a crashed predecessor.  Raises TestbedError.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from testctl_agent.system.entry_points import BACKENDS
 PORT_PARAMETERS = ("rate", "delay", "down", "jitter", "largest", "buffer", "ecn_threshold", "framing", "aqm")
 """What the model of a port has.  Rate in bit/s, delay in ns, the others in bytes; "none" is not set.
 
-A rate, a delay or a largest size may also be the text of a schedule (spec/schedule.py), a rate that of a trace
-(spec/trace.py).  `down`, `jitter` and `aqm` are texts.
+A rate, a delay or a largest size may also be the text of a schedule (spec/schedule.py), a rate the text of a
+trace (spec/trace.py).  `down`, `jitter` and `aqm` are texts.
 """
 
 SWITCH_PARAMETERS = ("fate", "flows", "ecmp_seed")
@@ -72,7 +72,7 @@ class Backend(Protocol):
         ...
 
     def read(self, port: str, what: str) -> Value:
-        """The value as it is in force, not as it was asked for."""
+        """The value in force, which may differ from the one that was set."""
         ...
 
     def apply(self, port: str, what: str, value: Value) -> None: ...
@@ -102,7 +102,7 @@ def register(name: str, open_backend: Open) -> None:
 
 @functools.cache
 def of_plans() -> tuple[str, ...]:
-    """The agent's own back ends that a plan can name: the files beside this one that open one."""
+    """The agent's own back ends that a plan can name: the files of this folder with open_backend()."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if _opens(path)))
 
 

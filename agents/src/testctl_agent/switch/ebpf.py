@@ -3,8 +3,8 @@
 
 It parses, decides, models the egress port as an ideal link (p4c_ebpf/runtime/port_model.h) and hands the
 packet to that port's device, whose fq lets it go at the nanosecond.  fq is there only where packets
-wait.  Programs, filters and qdiscs go with close(); what an agent that died left is removed by the
-next that opens.
+wait.  Programs, filters and qdiscs go with close(); leftovers of an agent that died are removed by
+the next that opens.
 
 The program is loaded from the object that is committed, or that TESTCTL_PROGRAM names.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec import schedule, trace
@@ -65,7 +66,7 @@ class EbpfBackend:
             self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
             for device, number in self._numbers.items():
                 ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
-                self._counting = self._counting or ebpf_ports.one_after_the_other(device, number)
+                self._counting = self._counting or ebpf_ports.steer_to_single_cpu(device, number)
         except TestctlError:
             self.close()
             raise
@@ -94,12 +95,8 @@ class EbpfBackend:
         return f"{self._missing}, which lets packets go at their time" if self._missing else ""
 
     def read(self, port: str, what: str) -> Value:
-        if what == "flows":
-            return self._tables.flows()
-        if what == "fate":
-            return self._tables.fates()
-        if what == "ecmp_seed":
-            return self._tables.ecmp_seed
+        if what in SWITCH_PARAMETERS:
+            return self._tables.read(what)
         number = self._number(port, what)
         if what == "ecn_threshold":
             return self._thresholds.get(port, UNSET[what])
@@ -116,8 +113,8 @@ class EbpfBackend:
         return getattr(model, what) or UNSET[what]
 
     def _link(self, number: int, model: Port) -> Link:
-        found = self._links.read(number) if model.changes else None
-        return found or Link(model.rate or UNSET["rate"], model.delay)
+        link = self._links.read(number) if model.changes else None
+        return link or Link(model.rate or UNSET["rate"], model.delay)
 
     def apply(self, port: str, what: str, value: Value) -> None:
         if what not in SWITCH_PARAMETERS:
@@ -125,14 +122,9 @@ class EbpfBackend:
         reason = ebpf_aqm.unavailable(str(value)) if what == "aqm" else self.unavailable(what)
         if value != UNSET.get(what) and reason:
             raise (Unavailable if what == "aqm" else ApplyError)(f"port {port}, {what}: want {shown(value)}; {reason}")
-        if what == "flows":
-            self._tables.set_flows(str(value))
+        if what in SWITCH_PARAMETERS:
+            self._tables.apply(what, value)
             self._clocks()
-        elif what == "fate":
-            self._tables.set_fates(str(value))
-            self._clocks()
-        elif what == "ecmp_seed":
-            self._tables.set_ecmp_seed(int(value))
         else:
             try:
                 if what == "aqm":
@@ -181,20 +173,18 @@ class EbpfBackend:
         self._managed[port] = managed
 
     def _set_managed(self, port: str, what: str, value: Value) -> None:
-        if what not in ebpf_aqm.LINK:
-            if value != UNSET[what]:
-                raise ApplyError("a port with an AQM has a link that does not change")
-            return
-        if isinstance(value, str) and value != UNSET[what]:
+        if value != UNSET[what] and (isinstance(value, str) or what not in ebpf_aqm.LINK):
             raise ApplyError("a port with an AQM has a link that does not change")
-        changed = self._managed[port].with_link(what, 0 if value == "none" else int(value))
-        ebpf_aqm.put(port, changed)
-        self._managed[port] = changed
+        if what in ebpf_aqm.LINK:
+            changed: dict[str, Any] = {what: 0 if value == "none" else int(value)}
+            managed = replace(self._managed[port], **changed)
+            ebpf_aqm.put(port, managed)
+            self._managed[port] = managed
 
     def _clock(self, port: str, model: Port) -> None:
         """fq where a packet may wait: with a queue for each packet where one may overtake another."""
         overtaken = self._holding or model.changes == ebpf_ports.REORDERS
-        ebpf_ports.set_clock(port, wanted=model.timed or self._holding, one_queue=not overtaken)
+        ebpf_ports.set_clock(port, wanted=model.timed or self._holding, single_queue=not overtaken)
 
     def _clocks(self) -> None:
         """After a change of the fates, which may let packets of any port wait."""
@@ -234,24 +224,21 @@ class EbpfBackend:
         return self._numbers[port]
 
     def describe(self) -> dict[str, str]:
+        flooding, most = "broadcast and multicast go to all other ports", self._loaded.most_copies
+        if (count := len(self.ports)) > most + 1:
+            flooding = f"a packet is copied to at most {most} ports and this switch has {count}: none is flooded"
         return {
             "forwarding": f"the P4 program testbed, {testbed_object.path().name}, translated to eBPF",
             "rate": self.unavailable("rate")
             or "exact; packets leave at the kernel's next timer tick of their nanosecond",
             "links that change": f"at most {schedule.MAX_STEPS} steps, {trace.MAX_OPPORTUNITIES} opportunities; times "
             "count from the start of the traffic",
-            "flooding": self._flooding(),
+            "flooding": flooding,
             "counting": self._counting or "exact; a port's packets come one after the other",
             "buffer": f"at most {MAX_BYTES} bytes; without a rate nothing waits and it has no effect",
             "aqm": self.unavailable("aqm") or "exact; the lab's kernel has the queue and the link of such a port",
             "ecn_threshold": f"at most {MAX_DEPTH} bytes: enq_qdepth has 19 bits",
         }
-
-    def _flooding(self) -> str:
-        most = self._loaded.most_copies
-        if len(self.ports) - 1 > most:
-            return f"a packet is copied to at most {most} ports and this switch has {len(self.ports)}: none is flooded"
-        return "broadcast and multicast go to all other ports"
 
     def counters(self) -> list[dict[str, object]]:
         return [row for port in self.ports for row in (*qdisc.counters(port), *ebpf_ports.counters(port))]

@@ -23,7 +23,7 @@ SEED = Path("/sys/module/testctl_random/parameters/seed")
 """Restarts the kernel's random numbers, from which a qdisc draws as it is made; a point's traffic restarts them too."""
 LIMITED = ("fq_codel", "sfq")
 LINK = ("rate", "delay", "buffer", "framing")
-"""What it has of a port beside its AQM: whole numbers."""
+"""A managed port's members other than the AQM: whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +36,19 @@ class Managed:
     buffer: int = 0
     framing: int = 0
 
-    def with_link(self, what: str, value: int) -> Managed:
-        """The same with another value of one of LINK."""
-        numbers: dict[str, int] = {name: getattr(self, name) for name in LINK} | {what: value}
-        return Managed(self.aqm, *(numbers[name] for name in LINK))
-
     @property
     def queue(self) -> Aqm:
-        found = aqm.parse(self.aqm)
-        if found is None:
+        queue = aqm.parse(self.aqm)
+        if queue is None:
             raise ValueError(f"want an AQM; got {self.aqm}")
-        return found
+        return queue
 
     @property
     def options(self) -> bytes:
         link, queue = Options(self.rate, self.delay, self.buffer, self.framing), self.queue
         if queue.is_linuxs:
             return replace(link, kind=port_qdisc.CHILD, seed=queue.seed).pack()
-        return replace(link, kind=aqm.OWN[queue.kind], seed=queue.seed, words=queue.words).pack()
+        return replace(link, kind=aqm.OWN[queue.kind], seed=queue.seed, words=queue.kernel_values).pack()
 
     def child(self, mtu: int) -> bytes:
         """The options of Linux's qdisc; one packet more than its limit waits there, and one is sent."""
@@ -77,7 +72,7 @@ def is_there(device: str) -> bool:
 
 
 def put(device: str, managed: Managed) -> None:
-    """The port is so from now on; what waited is lost."""
+    """Set the port's qdiscs; the packets that waited are lost."""
     changes = [qdisc.new_qdisc(device, port_qdisc.KIND, HANDLE, qdisc.ROOT, managed.options)]
     if (queue := managed.queue).is_linuxs:
         SEED.write_text(str(queue.seed), encoding="ascii")
@@ -92,7 +87,7 @@ def check(device: str, managed: Managed) -> None:
     if root is None or root.kind != port_qdisc.KIND or root.options != managed.options:
         got = root.kind if root else "none"
         raise ApplyError(f"port {device}, aqm: want {managed.aqm} as the root qdisc {port_qdisc.KIND}; got {got}")
-    below = [one.kind for one in qdisc.qdiscs(device) if one.parent == CHILD_CLASS]
+    below = [q.kind for q in qdisc.qdiscs(device) if q.parent == CHILD_CLASS]
     if managed.queue.is_linuxs and below != [managed.queue.kind]:
         got = ", ".join(below) or "none"
         raise ApplyError(f"port {device}, aqm: want {managed.aqm} below its {port_qdisc.KIND}; got {got}")

@@ -39,7 +39,7 @@ _WORD = 2**64
 
 @dataclass(frozen=True)
 class Link:
-    """What a port's link does over time, as the values of its parameters."""
+    """A port's link over time, as the values of its parameters."""
 
     rate: Value = "none"
     delay: Value = 0
@@ -50,14 +50,19 @@ class Link:
     @property
     def reorders(self) -> bool:
         """Whether a packet may leave before one that came before it."""
-        found = jitter.parse(str(self.jitter))
+        random = jitter.parse(str(self.jitter))
         delays = [step.value or 0 for step in schedule.steps_of(self.delay, Duration)]
-        return not found.in_order if found else any(one > other for one, other in pairwise(delays))
+        return not random.in_order if random else any(delay > following for delay, following in pairwise(delays))
 
     @property
     def changes(self) -> bool:
         varies = schedule.is_schedule(self.rate) or trace.is_trace(self.rate) or schedule.is_schedule(self.delay)
-        return varies or any(one != schedule.NONE for one in (self.down, self.jitter, self.largest))
+        return varies or any(value != schedule.NONE for value in (self.down, self.jitter, self.largest))
+
+    @property
+    def trace_ms(self) -> array[int]:
+        """The times of the rate's trace; none for another rate."""
+        return trace.parse(str(self.rate)) if trace.is_trace(self.rate) else array("I")
 
 
 def packed(link: Link, times: Sequence[int] = ()) -> bytes:
@@ -85,7 +90,7 @@ def packed(link: Link, times: Sequence[int] = ()) -> bytes:
         + _STATE
         + table.tobytes()
         + b"".join(
-            b"".join(_STEP.pack(*one) for one in steps) + blank * (schedule.MAX_STEPS - len(steps))
+            b"".join(_STEP.pack(*step) for step in steps) + blank * (schedule.MAX_STEPS - len(steps))
             for steps in (of_rates, of_delays, of_downs, of_sizes)
         )
     )
@@ -116,7 +121,7 @@ class LinkMaps:
         link = self._of.get(number)
         if link is None:
             return None
-        times = trace.parse(str(link.rate)) if trace.is_trace(link.rate) else array("I")
+        times = link.trace_ms
         want, got = packed(link, times), self._inner(self._links, number, 0, len(packed(link, times)))
         state = slice(_HEAD.size, _HEAD.size + len(_STATE))
         if want[: state.start] + want[state.stop :] != got[: state.start] + got[state.stop :]:
@@ -133,7 +138,7 @@ class LinkMaps:
             return
         if not self._of:
             load.write_array(self._origin, struct.pack("=Q", time.monotonic_ns() + _SETUP_NS))
-        times = trace.parse(str(link.rate)) if trace.is_trace(link.rate) else array("I")
+        times = link.trace_ms
         if times:
             chunks = -(-len(times) // _CHUNK)
             inner = load.create_map(_ARRAY, 4, 4 * _CHUNK, chunks, _INNER_MAP)
@@ -153,8 +158,8 @@ class LinkMaps:
             os.close(inner)
 
     def _inner(self, outer: int, number: int, place: int, value_bytes: int) -> bytes:
-        (one,) = struct.unpack("=I", load.read_element(outer, struct.pack("=I", number), 4))
-        inner = load.open_map(one)
+        (map_id,) = struct.unpack("=I", load.read_element(outer, struct.pack("=I", number), 4))
+        inner = load.open_map(map_id)
         try:
             return load.read_element(inner, struct.pack("=I", place), value_bytes)
         finally:

@@ -21,7 +21,7 @@ FILTER = "testctl_switch"
 
 MAX_PORTS = 510
 MAX_BYTES = 2**31
-"""That may wait at a port: the numbers of the port model hold no more."""
+"""Limit of a port's buffer: the numbers of the port model hold no more."""
 
 _PORTS, _PORT_OF = "ports", "port_of"
 _PORT = struct.Struct("=4xI11Q")
@@ -35,7 +35,7 @@ _LOCKED = 4
 class Port:
     """rate in bit/s, delay in ns, buffer and framing in bytes; 0: none.
 
-    changes  whether the link is that of the map `links` (ebpf_links.py): STEADY, CHANGES or REORDERS
+    changes  whether the link is in the map `links` (ebpf_links.py): STEADY, CHANGES or REORDERS
     """
 
     ifindex: int = 0
@@ -81,18 +81,18 @@ def attached(device: str) -> Iterator[Mapping[str, int] | None]:
     if program is None:
         yield None
         return
-    maps = {load.map_info(one).name: one for one in load.program_maps(program)}
+    maps = {load.map_info(fd).name: fd for fd in load.program_maps(program)}
     try:
         yield maps
     finally:
-        for one in maps.values():
-            os.close(one)
+        for fd in maps.values():
+            os.close(fd)
 
 
 def counters(device: str) -> list[dict[str, object]]:
-    """The port of this device as a row beside those of qdiscs; none when it is no port of the switch.
+    """The port of this device as a row like a qdisc's; none when it is no port of the switch.
 
-    What waits is what is not serialised yet, as of the packet that came last; it is not counted where the link changes.
+    The backlog is as of the last packet's arrival; it is not counted where the link changes.
     """
     with attached(device) as maps:
         if maps is None:
@@ -109,7 +109,7 @@ def counters(device: str) -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
-def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str:
+def steer_to_single_cpu(device: str, number: int, root: Path = Path("/")) -> str:
     """Assign all packets of a port to one processor, because the program's registers have no lock.
 
     Receive packet steering does that for a veth, whose packets come on whatever processor sent them, and for a NIC
@@ -127,17 +127,17 @@ def one_after_the_other(device: str, number: int, root: Path = Path("/")) -> str
     return ""
 
 
-def as_they_come(device: str, root: Path = Path("/")) -> None:
-    """Undo one_after_the_other; a NIC then gets back what it had before (physical_ports.py)."""
+def clear_steering(device: str, root: Path = Path("/")) -> None:
+    """Undo steer_to_single_cpu; a NIC then gets back what it had before (physical_ports.py)."""
     for path in rps_files(device, root):
-        with suppress(OSError):  # who may not write it has not written it before
+        with suppress(OSError):  # without permission it was not written before either
             path.write_text("0", encoding="ascii")
 
 
 def detach(device: str) -> None:
     """Take program and clock off the device, if they are there."""
     if ingress.program(device, FILTER) is not None:
-        as_they_come(device)
+        clear_steering(device)
     ingress.detach(device, FILTER)
     if ebpf_aqm.is_there(device):
         ebpf_aqm.remove(device)
@@ -155,23 +155,23 @@ def has_clock(device: str) -> bool:
     if root is None:
         return False
     ours = root.kind == "fq" and root.handle == _CLOCK
-    if ours and (qdisc.is_clock(root.options) or qdisc.is_clock(root.options, one_queue=False)):
+    if ours and (qdisc.is_clock(root.options) or qdisc.is_clock(root.options, single_queue=False)):
         return True
-    shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-    raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {shown}")
+    raise ApplyError(f"port {device}: want the kernel's default or our own root qdisc; got {root}")
 
 
-def set_clock(device: str, wanted: bool, *, one_queue: bool = True) -> None:
-    """fq below the port while packets wait there; what is in it is lost when it goes.
+def set_clock(device: str, wanted: bool, *, single_queue: bool = True) -> None:
+    """fq below the port while packets wait there; its packets are lost when it is removed.
 
-    one_queue  see qdisc.fq_options; wanted: whether it is to be there
+    single_queue  see qdisc.fq_options; wanted: whether it is to be there
     """
     there = has_clock(device)
-    if there and wanted and (root := qdisc.root(device)) and not qdisc.is_clock(root.options, one_queue=one_queue):
+    root = qdisc.root(device) if there and wanted else None
+    if root and not qdisc.is_clock(root.options, single_queue=single_queue):
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
         there = False
     if wanted and not there:
-        qdisc.put_qdisc(device, "fq", _CLOCK, qdisc.ROOT, qdisc.fq_options(one_queue=one_queue))
+        qdisc.put_qdisc(device, "fq", _CLOCK, qdisc.ROOT, qdisc.fq_options(single_queue=single_queue))
     elif there and not wanted:
         qdisc.delete_qdisc(device, _CLOCK, qdisc.ROOT)
 

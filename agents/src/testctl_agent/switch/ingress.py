@@ -11,8 +11,8 @@ def program(device: str, name: str) -> int | None:
     """The id of the program attached under this name; None when there is none."""
     if not any(q.kind == "clsact" for q in qdisc.qdiscs(device)):
         return None
-    found = map(qdisc.bpf_filter, qdisc.filters(device, qdisc.INGRESS))
-    return next((number for own, number in found if own == name), None)
+    filters = map(qdisc.bpf_filter, qdisc.filters(device, qdisc.INGRESS))
+    return next((number for own, number in filters if own == name), None)
 
 
 def attach(device: str, program_fd: int, name: str) -> None:
@@ -23,6 +23,6 @@ def attach(device: str, program_fd: int, name: str) -> None:
 
 
 def detach(device: str, name: str) -> None:
-    """Take it off, also that of an agent that died; nothing when it is not there."""
+    """Remove the program, also one of an agent that died, if it is there."""
     if program(device, name) is not None:
         qdisc.delete_qdisc(device, qdisc.CLSACT_HANDLE, qdisc.CLSACT)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a point needs of the testbed program: the rest is not loaded, so that the verifier need not look at it.
 
-The rows that the point's settings will make are made once for a driver that only remembers their tables.
+The rows of the point's settings are made once for a driver that only records their tables.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Needs:
 
     def constants(self, layout: Layout) -> bytes:
         """The bytes of layout.NEEDED."""
-        named = {one.name: one for one in layout.tables}
+        named = {table.name: table for table in layout.tables}
         wanted = {find(named, name, "table").name for name in self.tables}
-        found = bytearray(b"\1" * layout.needed_bytes)
-        found[NEEDS_LINKS], found[NEEDS_PARKS] = self.links, "swap" in self.tables
-        found[MOST_COPIES] = min(max(self.copies, 1), layout.most_copies)
-        for one in layout.tables:
-            found[NEEDS_TABLE + one.index] = one.name in wanted or bool(one.entries)
-        return bytes(found)
+        constants = bytearray(b"\1" * layout.needed_bytes)
+        constants[NEEDS_LINKS], constants[NEEDS_PARKS] = self.links, "swap" in self.tables
+        constants[MOST_COPIES] = min(max(self.copies, 1), layout.most_copies)
+        for table in layout.tables:
+            constants[NEEDS_TABLE + table.index] = table.name in wanted or bool(table.entries)
+        return bytes(constants)
 
 
-class _Remembers:
+class _RecordingDriver:
     """driver.Driver without a program."""
 
     def __init__(self) -> None:
@@ -75,26 +75,23 @@ class _Remembers:
 
 def needs(ports: Mapping[str, int], forwarding: Stations, most_copies: int, settings: Settings) -> Needs | None:
     """Of a switch with these devices (→ P4 port); None: all, as a value will be refused when it is set."""
-    driver = _Remembers()
+    driver = _RecordingDriver()
     try:
         tables = TestbedTables(driver, ports, forwarding, most_copies)
-        tables.set_flows(str(settings.get(("", "flows"), UNSET["flows"])))
-        tables.set_fates(str(settings.get(("", "fate"), UNSET["fate"])))
-        tables.set_ecmp_seed(int(settings.get(("", "ecmp_seed"), UNSET["ecmp_seed"])))
+        for what in ("flows", "fate", "ecmp_seed"):  # a fate is one of a flow that is known
+            tables.apply(what, settings.get(("", what), UNSET[what]))
+        links = False
         for port in ports:
             depth = settings.get((port, "ecn_threshold"), UNSET["ecn_threshold"])
             if depth != UNSET["ecn_threshold"]:
                 tables.set_threshold(port, int(depth))
-        links = any(_link(port, settings).changes for port in ports)
+            link = Link(**{what: settings[port, what] for what in PARAMETERS if (port, what) in settings})
+            links = links or link.changes
     except (TestctlError, ValueError):
         return None
     return Needs(frozenset(driver.tables), links, driver.copies)
 
 
 def absent(layout: Layout, constants: bytes) -> Collection[str]:
-    """The tables that a program with these constants has not got."""
-    return [one.name for one in layout.tables if not constants[NEEDS_TABLE + one.index]]
-
-
-def _link(port: str, settings: Settings) -> Link:
-    return Link(**{what: settings[port, what] for what in PARAMETERS if (port, what) in settings})
+    """The tables that a program with these constants lacks."""
+    return [table.name for table in layout.tables if not constants[NEEDS_TABLE + table.index]]

@@ -7,9 +7,9 @@ the buffer in bytes becomes
 
     limit = ceil((buffer + rate * delay) / packet) + 1,   packet = MTU + 14 bytes
 
-(the packets that wait, those under way, and the one being sent).  The bytes asked for are noted
-beside it in the kernel, where netem keeps the correlation of a jitter that is not used.  Reading the
-buffer gives those bytes if the limit in force is the one they lead to, and the limit itself if not.
+(the packets that wait, those under way, and the one being sent).  The buffer in bytes is noted
+in the kernel, too, where netem keeps the correlation of a jitter that is not used.  Reading the buffer gives
+these bytes if the limit in force is the one computed from them, and the limit itself if not.
 
 Source: net/sched/sch_netem.c of Linux 6.1 and 6.12.
 """
@@ -63,8 +63,7 @@ def _in_force(port: str) -> tuple[Model, int]:
     if root is None:
         return Model(), _NO_BUFFER_LIMIT
     if root.kind != "netem" or root.handle != _HANDLE:
-        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-        raise ApplyError(f"port {port}: want the kernel's default or our own root qdisc; got {shown}")
+        raise ApplyError(f"port {port}: want the kernel's default or our own root qdisc; got {root}")
     rate, delay, limit, note = qdisc.parse_netem(root.options)
     return Model(rate, delay, note), limit
 
@@ -108,7 +107,12 @@ class NetemBackend:
         only_constant(self.name, port, what, value)
         model = replace(_in_force(port)[0], **{what: 0 if value == "none" else int(value)})
         try:
-            self._put(port, model)
+            if model != Model():
+                limit = packet_limit(model, netlink.mtu(port))
+                options = qdisc.netem_options(model.rate, model.delay, limit, model.buffer)
+                qdisc.put_qdisc(port, "netem", _HANDLE, qdisc.ROOT, options)
+            elif qdisc.root(port) is not None:
+                qdisc.delete_qdisc(port, _HANDLE, qdisc.ROOT)
         except (TestbedError, ValueError) as error:
             raise ApplyError(f"port {port}, {what}: want {value}; {error}") from error
 
@@ -125,14 +129,6 @@ class NetemBackend:
 
     def close(self) -> None:
         """Its parameters were restored: no qdisc of its own is left."""
-
-    def _put(self, port: str, model: Model) -> None:
-        if model != Model():
-            limit = packet_limit(model, netlink.mtu(port))
-            options = qdisc.netem_options(model.rate, model.delay, limit, model.buffer)
-            qdisc.put_qdisc(port, "netem", _HANDLE, qdisc.ROOT, options)
-        elif qdisc.root(port) is not None:
-            qdisc.delete_qdisc(port, _HANDLE, qdisc.ROOT)
 
 
 def open_backend(ports: tuple[str, ...], forwarding: Stations) -> NetemBackend:

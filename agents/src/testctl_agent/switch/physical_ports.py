@@ -83,23 +83,23 @@ class PhysicalPorts:
                     if path.read_text(encoding="ascii").strip() != processors:
                         path.write_text(processors, encoding="ascii")
                 note.unlink()
-        for one in self._sockets:
-            one.close()
+        for held in self._sockets:
+            held.close()
         self._sockets.clear()
 
 
 def _can_change(device: str, feature: str) -> bool:
     if feature == ethtool.GRO:
         return True
-    found = ethtool_netlink.features(device).get(feature)
-    return bool(found and found.can_change)
+    offload = ethtool_netlink.features(device).get(feature)
+    return bool(offload and offload.can_change)
 
 
 def _promiscuous(device: str) -> socket.socket:
     """A socket that receives nothing and keeps a device promiscuous (packet(7), PACKET_MR_PROMISC)."""
     try:
-        one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        one.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, struct.pack("IHH8s", netlink.index(device), _PROMISC, 0, b""))
+        held = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        held.setsockopt(_SOL_PACKET, _ADD_MEMBERSHIP, struct.pack("IHH8s", netlink.index(device), _PROMISC, 0, b""))
     except OSError as error:
         raise TestbedError(f"port {device}: can't be made promiscuous: {error.strerror}") from error
-    return one
+    return held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or that of p4/build, which is committed."""
+"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or the committed one of p4/build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GIVEN = "TESTCTL_PROGRAM"
 
 
 def path() -> Path:
-    """The object, with its layout.json beside it.  Raises TestbedError."""
+    """The object; layout.json is in the same folder.  Raises TestbedError."""
     if given := os.environ.get(GIVEN):
         return Path(given)
     committed = built()[0].with_suffix(".o")
@@ -45,14 +45,14 @@ def record_layout() -> tuple[list[dict[str, object]], int]:
     """The telemetry record: its fields as {"name", "offset", "bytes"}, and its size in bytes."""
     known = layout()
     fields: list[dict[str, object]] = [
-        {"name": one.name, "offset": one.offset, "bytes": one.bytes} for one in known.telemetry
+        {"name": field.name, "offset": field.offset, "bytes": field.bytes} for field in known.telemetry
     ]
     return fields, known.record_bytes
 
 
 @dataclass
 class Loaded:
-    """The program in the kernel, attached to nothing yet.  close() lets go of it."""
+    """The program in the kernel, attached to nothing yet.  close() releases it."""
 
     object: Object
     driver: EbpfDriver
@@ -75,8 +75,7 @@ class Loaded:
 
 
 def load(known: Layout, needs: Needs | None = None) -> Loaded:
-    """The program with this layout, or what is needed of it in a lab.  Raises TestbedError, which
-    carries the verifier's words.
+    """The program with this layout, or the needed part of it in a lab.  Raises TestbedError with the verifier's log.
 
     A lab's kernel writes the telemetry's records past their ring (lab/kernel/lab_ring.c), which gets one page.
     """

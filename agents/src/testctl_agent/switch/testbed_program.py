@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of the switch, as rows of the tables of p4/*/testbed.p4.  Pure; any driver takes them.
+"""The switch's parameters as rows of the tables of p4/*/testbed.p4.  Pure; any driver takes them.
 
 Ports are P4 numbers, counted from 1.  Of the fates that fit a packet the first in the text wins: it is
-given as a rank, the lowest of which wins across the three tables, and within `fate` as a priority.
+given as a rank (the lowest wins across the three tables), and within `fate` as a priority.
 Every function raises ApplyError: who, wanted, got.
 """
 
@@ -27,7 +27,7 @@ DATA, ACK = 1, 2
 
 CODES = {"drop": 1, "mark": 2, "delay": 3, "echo": 4, "clear": 5, "lose": 6, "reorder": 11, "duplicate": 13,
          "corrupt": 14, "corrupt header": 15, "trim": 16, "swap": 17}  # fmt: skip
-"""Fates as the telemetry tells them."""
+"""Codes of fates in the telemetry."""
 
 DRAWN = {"duplicate": "duplicating.drawn", "corrupt": "corrupting.drawn", "corrupt header": "corrupting_headers.drawn",
          "trim": "trimming.drawn"}  # fmt: skip
@@ -48,7 +48,7 @@ TWICE = 512
 """Multicast group TWICE + n has port n two times."""
 
 REGISTERS = ("begins", "highest", "data_seen", "first_seen", "acks_seen")
-"""What is counted by flow id."""
+"""Registers indexed by flow id."""
 
 MAX_DEPTH = 2**19 - 1
 """enq_qdepth of v1model and TNA has 19 bits, and stays at its end."""
@@ -58,8 +58,8 @@ def groups(ports: Mapping[str, int], stations: Stations) -> dict[int, tuple[int,
     """Multicast groups: number n has the ports of BROADCAST (all, if it is not there) but n, for what came in there;
     none where there are no others."""
     everyone = tuple(ports[device] for device in devices_of(stations.get(BROADCAST, tuple(ports))))
-    found = {n: tuple(port for port in everyone if port != n) for n in ports.values()}
-    return {n: others for n, others in found.items() if others}
+    members = {n: tuple(port for port in everyone if port != n) for n in ports.values()}
+    return {n: others for n, others in members.items() if others}
 
 
 def forwarding(ports: Mapping[str, int], stations: Stations, *, flood: bool = True, seed: int = 0) -> tuple[Entry, ...]:
@@ -84,14 +84,11 @@ def forwarding(ports: Mapping[str, int], stations: Stations, *, flood: bool = Tr
             raise ApplyError(f"switch, {mac}: want 1 to {ecmp.MAX_WAYS} devices that lead to it; got {len(devices)}")
         group = spread.setdefault(devices, len(spread) + 1)
         rows.append(Entry("forward", keys, "spread", {"group": group, "spread_salt": ecmp.salt_of(seed)}))
-    rows += [row for devices, group in spread.items() for row in _members(group, [ports[device] for device in devices])]
+    for devices, group in spread.items():
+        for place, (low, high) in enumerate(ecmp.bounds(len(devices))):
+            member: dict[str, Key] = {"group": Exact(group), "draw": Range(low, high)}
+            rows.append(Entry("member", member, "send", {"port": ports[devices[place]]}, priority=1 + place))
     return _fitting("forwarding", rows)
-
-
-def _members(group: int, ports: Sequence[int]) -> Iterator[Entry]:
-    for place, (low, high) in enumerate(ecmp.bounds(len(ports))):
-        keys: dict[str, Key] = {"group": Exact(group), "draw": Range(low, high)}
-        yield Entry("member", keys, "send", {"port": ports[place]}, priority=1 + place)
 
 
 def connections(known: Sequence[Connection]) -> tuple[Entry, ...]:
@@ -99,25 +96,25 @@ def connections(known: Sequence[Connection]) -> tuple[Entry, ...]:
     if len(known) > MAX_CONNECTIONS:
         raise ApplyError(f"switch, flows: want at most {MAX_CONNECTIONS} connections; got {len(known)}")
     rows = []
-    for place, one in enumerate(known):
-        source, sink = (one.source, one.source_port), (one.sink, one.sink_port)
+    for place, connection in enumerate(known):
+        source, sink = (connection.source, connection.source_port), (connection.sink, connection.sink_port)
         rows.append(_connection(source, sink, flow_id(place, 0), 2 * (len(known) - place)))
         rows.append(_connection(sink, source, flow_id(place, 1), 2 * (len(known) - place) - 1))
     return _fitting("flows", rows)
 
 
-def fates(asked: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ...]:
-    """Rows for the fates of these connections, each of which is treated by itself."""
+def fates(wanted: Sequence[Fate], known: Sequence[Connection]) -> tuple[Entry, ...]:
+    """Rows for the fates of these connections, each connection by itself."""
     rows: list[Entry] = []
-    for rank, fate in enumerate(asked):
-        places = [place for place, one in enumerate(known) if one.flow == fate.flow]
+    for rank, fate in enumerate(wanted):
+        places = [place for place, connection in enumerate(known) if connection.flow == fate.flow]
         if not places:
-            names = ", ".join(dict.fromkeys(one.flow for one in known)) or "none is set"
+            names = ", ".join(dict.fromkeys(connection.flow for connection in known)) or "none is set"
             raise ApplyError(f"switch, fate: want one of its flows ({names}); got {fate.flow}")
         for place in places:
             direction = known[place].direction_of(acks=fate.what == "acks")
             rows.extend(_fate(fate, flow_id(place, direction), rank))
-    rows.extend(_kept(asked, known))
+    rows.extend(_swap_places(wanted, known))
     numbered = [
         Entry(row.table, row.keys, row.action, row.params, len(rows) - n if row.table == "fate" else 0)
         for n, row in enumerate(rows)
@@ -178,10 +175,10 @@ def _fate(fate: Fate, flow: int, rank: int) -> Iterator[Entry]:
                 yield Entry("fate", chosen, "change", {"rank": rank, "code": CODES[fate.action]})
 
 
-def _kept(asked: Sequence[Fate], known: Sequence[Connection]) -> Iterator[Entry]:
-    """A place for each connection of which packets are swapped."""
-    flows = {fate.flow for fate in asked if fate.action == "swap"}
-    places = [place for place, one in enumerate(known) if one.flow in flows]
+def _swap_places(wanted: Sequence[Fate], known: Sequence[Connection]) -> Iterator[Entry]:
+    """A place for each connection that swaps packets."""
+    flows = {fate.flow for fate in wanted if fate.action == "swap"}
+    places = [place for place, connection in enumerate(known) if connection.flow in flows]
     for at, place in enumerate(places[: SIZES["swap"]]):
         kept = flow_id(place, known[place].direction_of(acks=False))
         yield Entry("swap", {"flow": Exact(kept)}, "keep_at", {"at": at})

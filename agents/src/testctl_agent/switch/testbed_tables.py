@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed program's tables as a switch's parameters: flows, fates, ECN thresholds, forwarding.
 
-Works through any driver.  What is asked for is turned into rows as a whole before a table is
-touched, so that a refused value changes nothing.
+Works through any driver.  A value is turned into rows as a whole before a table is touched, so that a
+refused value changes nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from testctl_agent.spec import fate, flows
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.fate import Action
+from testctl_agent.spec.types import Value
 from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Driver, Entry
 from testctl_agent.system.own_files import agents_file
@@ -57,7 +58,7 @@ class TestbedTables:
         able = [table for action, table in testbed_program.TABLES_OF.items() if action not in self._unable]
         self._fate_tables = (*testbed_program.FATE_TABLES, *(name for names in able for name in names))
         self._known: tuple[flows.Connection, ...] = ()
-        self._asked: tuple[fate.Fate, ...] = ()
+        self._fates: tuple[fate.Fate, ...] = ()
         self._depths: dict[int, int] = {}
         self._stations = stations
         self._seed = 0
@@ -73,15 +74,25 @@ class TestbedTables:
             raise ApplyError(f"switch, forwarding: {error}") from error
         self._replace("forwarding", testbed_program.FORWARDING_TABLES, rows)
 
-    @property
-    def ecmp_seed(self) -> int:
-        """Of the draw by which connections are spread over equal ways."""
-        return self._seed
-
     def set_ecmp_seed(self, seed: int) -> None:
+        """Of the draw by which connections are spread over equal ways."""
         rows = testbed_program.forwarding(self._ports, self._stations, flood=self._floods, seed=seed)
         self._replace("ecmp_seed", testbed_program.FORWARDING_TABLES, rows)
         self._seed = seed
+
+    def read(self, parameter: str) -> Value:
+        """One of SWITCH_PARAMETERS."""
+        values: dict[str, Value] = {"flows": self.flows(), "fate": self.fates(), "ecmp_seed": self._seed}
+        return values[parameter]
+
+    def apply(self, parameter: str, value: Value) -> None:
+        """Set one of SWITCH_PARAMETERS."""
+        if parameter == "flows":
+            self.set_flows(str(value))
+        elif parameter == "fate":
+            self.set_fates(str(value))
+        else:
+            self.set_ecmp_seed(int(value))
 
     def flows(self) -> str:
         """The connections known now, as their canonical text."""
@@ -90,22 +101,22 @@ class TestbedTables:
     @property
     def holding(self) -> bool:
         """Whether a packet may be sent later than its port would send it."""
-        return any(one.action in fate.HOLDING for one in self._asked)
+        return any(rule.action in fate.HOLDING for rule in self._fates)
 
     def fates(self) -> str:
-        return fate.show(self._asked)
+        return fate.show(self._fates)
 
     def fate_rows(self) -> tuple[Entry, ...]:
-        """The rows that the fates asked for are: those of the table `fate` count what they hit."""
-        return testbed_program.fates(self._asked, self._known)
+        """The rows of the fates set; rows of the table `fate` count the packets they match."""
+        return testbed_program.fates(self._fates, self._known)
 
     def set_flows(self, text: str) -> None:
-        """Tell these connections apart; their counts begin anew.  The fates stay asked for."""
+        """Give ids to these connections; their counts begin anew.  Fates of their flows stay set."""
         try:
             known = flows.parse(text)
         except ValueError as error:
             raise ApplyError(f"switch, flows: {error}") from error
-        kept = [one for one in self._asked if any(one.flow == other.flow for other in known)]
+        kept = [rule for rule in self._fates if any(rule.flow == connection.flow for connection in known)]
         fates = testbed_program.fates(kept, known)
         self._replace("flows", self._fate_tables, ())
         self._replace("flows", testbed_program.FLOW_TABLES, testbed_program.connections(known))
@@ -115,19 +126,19 @@ class TestbedTables:
         except DriverError as error:
             raise ApplyError(f"switch, flows: {error}") from error
         self._replace("flows", (), fates)
-        self._known, self._asked = known, tuple(kept)
+        self._known, self._fates = known, tuple(kept)
 
     def set_fates(self, text: str) -> None:
         """Give these fates to the packets of the flows known now."""
         try:
-            asked = fate.parse(text)
+            wanted = fate.parse(text)
         except ValueError as error:
             raise ApplyError(f"switch, fate: {error}") from error
-        if cannot := [one for one in asked if one.action in self._unable]:
-            names = ", ".join(dict.fromkeys(one.action for one in cannot))
+        if cannot := [rule for rule in wanted if rule.action in self._unable]:
+            names = ", ".join(dict.fromkeys(rule.action for rule in cannot))
             raise ApplyError(f"switch, fate: want no {names}, which this target can't; got {fate.show(cannot)}")
-        self._replace("fate", self._fate_tables, testbed_program.fates(asked, self._known))
-        self._asked = asked
+        self._replace("fate", self._fate_tables, testbed_program.fates(wanted, self._known))
+        self._fates = wanted
 
     def set_threshold(self, device: str, depth: int | None) -> None:
         """Mark from this depth on, in the unit of the target's enq_qdepth; None: never."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generators, switch back ends and parameters of other distributions, found by entry points.
+"""Generators, switch back ends and parameters of other distributions, by their entry points.
 
 A distribution declares, in its pyproject.toml,
 
@@ -44,7 +44,7 @@ class Group:
 
     def names(self) -> tuple[str, ...]:
         """The words of all installed distributions."""
-        return tuple(sorted(_found(self.name)))
+        return tuple(sorted(_entry_points(self.name)))
 
     def distribution(self, name: str) -> str:
         """The name of the distribution that brings a word.  Raises TestbedError."""
@@ -71,7 +71,7 @@ class Group:
         return f"want one of {', '.join(sorted({*own, *self.names()}))}; got {name!r}{self.hint(name)}"
 
     def hint(self, name: object) -> str:
-        """What an error says besides about a word whose distribution is known but not installed; else ""."""
+        """For an error about a word whose distribution is known but not installed; else ""."""
         missing = next((brings for word, brings in self.known.items() if word == name), "")
         return f", which comes with the distribution {missing}: it is not installed" if missing else ""
 
@@ -85,13 +85,13 @@ class Group:
         return value
 
     def _entry(self, name: str) -> EntryPoint:
-        found = _found(self.name).get(name, ())
-        if not found:
+        entries = _entry_points(self.name).get(name, ())
+        if not entries:
             raise TestbedError(f"{self.what}: {self.refusal((), name)}")
-        if len(found) > 1:
-            brings = ", ".join(sorted(_distribution(one) for one in found))
+        if len(entries) > 1:
+            brings = ", ".join(sorted(_distribution(entry) for entry in entries))
             raise TestbedError(f"{self.what} {name!r}: want it of one distribution; got {brings}")
-        return found[0]
+        return entries[0]
 
 
 GENERATORS = Group("testctl_agent.generators", "generator", "task", {"trex": HARDWARE})
@@ -100,14 +100,14 @@ BACKENDS = Group("testctl_agent.switch_backends", "switch back end", "open_backe
 
 
 @functools.cache
-def _found(group: str) -> dict[str, tuple[EntryPoint, ...]]:
+def _entry_points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
     """Word → its entry points: more than one where distributions disagree."""
     from importlib.metadata import entry_points
 
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for one in entry_points(group=group):
-        found[one.name] = (*found.get(one.name, ()), one)
-    return found
+    entries: dict[str, tuple[EntryPoint, ...]] = {}
+    for entry in entry_points(group=group):
+        entries[entry.name] = (*entries.get(entry.name, ()), entry)
+    return entries
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -115,5 +115,5 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 def forget() -> None:
-    """Look again: what is installed has changed."""
-    _found.cache_clear()
+    """Look again, after distributions were installed or removed."""
+    _entry_points.cache_clear()

@@ -16,7 +16,7 @@ from testctl_agent.spec.errors import TestbedError
 def version(packages: tuple[str, ...] = ()) -> str:
     """ "0.1.0+" and a hash of every Python file of the agent's package and of `packages`.
 
-    packages: those of other distributions whose generators and back end an agent's configuration names
+    packages: of other distributions whose generators and back end an agent's configuration names
     (params/words.py); an agent runs no others.  Raises TestbedError for one that is not there.
     """
     import hashlib  # brings OpenSSL; a lab does not compute its version

@@ -14,8 +14,8 @@ Process = subprocess.Popen[bytes]
 WaitTimeout = subprocess.TimeoutExpired
 
 
-def found_in_path(name: str) -> str:
-    """The path of a program in $PATH; "" when it is in none of its directories.  (shutil takes long to import.)"""
+def which(name: str) -> str:
+    """The path of a program in $PATH; "" when it is not there.  (shutil takes long to import.)"""
     places = [os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
     return next((path for path in places if os.path.isfile(path) and os.access(path, os.X_OK)), "")
 
@@ -23,7 +23,7 @@ def found_in_path(name: str) -> str:
 def run(argv: Sequence[str], stdin: str = "", timeout_s: float = 60.0) -> str:
     """Run a program to its end and return its standard output.
 
-    Raises TestbedError with the program's own words when it can't be started, fails or
+    Raises TestbedError with the program's output when it can't be started, fails or
     takes longer than timeout_s.
     """
     try:

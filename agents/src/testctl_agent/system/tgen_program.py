@@ -10,7 +10,7 @@ import os
 
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system.own_files import agents_file
-from testctl_agent.system.subprocesses import found_in_path
+from testctl_agent.system.subprocesses import which
 
 GIVEN = "TESTCTL_TGEN"
 NAME = "tgen"
@@ -19,11 +19,11 @@ MISSING = "tgen is not built: install testctl-agent again (in a checkout: make -
 
 def found() -> str:
     """$TESTCTL_TGEN, the package's or checkout's, or the one in PATH; "" when there is none."""
-    return os.environ.get(GIVEN) or str(agents_file(f"agents/tgen/{NAME}") or found_in_path(NAME))
+    return os.environ.get(GIVEN) or str(agents_file(f"agents/tgen/{NAME}") or which(NAME))
 
 
 def ready() -> str:
-    """As found().  Raises TestbedError when there is none."""
+    """The program's path.  Raises TestbedError when there is none."""
     if not (present := found()):
         raise TestbedError(MISSING)
     return present

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.system.subprocesses import run
 
 BPF_FLAGS = ("-target", "bpf", "-mcpu=v3", "-O2", "-g", f"-I/usr/include/{platform.machine()}-linux-gnu")
-"""For clang; the folder is that of asm/types.h, which -target bpf does not look in."""
+"""For clang; the folder has asm/types.h, and -target bpf does not search it."""
 
 KERNEL_TYPES = "sys/kernel/btf/vmlinux"
 """Where a running kernel shows its BTF, below the root."""
@@ -26,9 +26,9 @@ def cache_dir() -> Path:
     Raises TestbedError where others may write to it: programs, kernels and libraries in it are run.
     """
     named = os.environ.get("TESTCTL_CACHE")
-    found = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
-    _check_own(found)
-    return found
+    cache = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+    _check_own(cache)
+    return cache
 
 
 @functools.cache
@@ -42,11 +42,11 @@ def _check_own(cache: Path) -> None:
     own = (0, os.geteuid())
     below = [entry.path for entry in os.scandir(cache) if entry.is_dir()] if cache.stat().st_mode & 0o011 else []
     for place in (str(cache), *below):
-        found = os.stat(place)
-        if found.st_mode & 0o022 or found.st_uid not in own:
+        status = os.stat(place)
+        if status.st_mode & 0o022 or status.st_uid not in own:
             raise TestbedError(
                 f"{place}: want a cache that only its user may write to: what is in it is run; got mode "
-                f"{found.st_mode & 0o7777:o} of user {found.st_uid} (if nobody else has written there: "
+                f"{status.st_mode & 0o7777:o} of user {status.st_uid} (if nobody else has written there: "
                 f"chmod 700 {cache}; another place: set TESTCTL_CACHE)"
             )
 
@@ -55,16 +55,16 @@ def _check_own(cache: Path) -> None:
 def compiler(name: str, what: str) -> tuple[str, str]:
     """A compiler's path and version.  Raises Unavailable when it, or what it needs, is not installed.
 
-    what: that which can't be compiled without it, for the error
+    what: the code to compile, for the error
     """
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise Unavailable(f"{name} is not installed: {what} can't be compiled (Debian: apt install {name})")
     if not Path("/usr/include/linux/bpf.h").exists():
         raise Unavailable(
             f"/usr/include/linux/bpf.h is missing: {what} can't be compiled (Debian: apt install linux-libc-dev)"
         )
-    return found, run([found, "--version"]).splitlines()[0]
+    return path, run([path, "--version"]).splitlines()[0]
 
 
 def kernel_types(root: Path = Path("/")) -> bytes:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent runs beside a test."""
+"""Generators and collectors: the tasks of an agent during a test."""

@@ -22,16 +22,16 @@ _COUNTS_BYTES = 4096
 class LabRecorder:
     """A Task without a program.
 
-    name     who it is in an error
-    control  the recorder's file of /proc
-    words    what it is to record
-    output   the file below workdir
-    read     the result, from the recorder's counters; raises TestbedError when something lacks
+    name       who it is in an error
+    control    the recorder's file of /proc
+    arguments  what to record
+    output     the file below workdir
+    read       the result, from the recorder's counters; raises TestbedError when something lacks
     """
 
     name: str
     control: Path
-    words: Sequence[str]
+    arguments: Sequence[str]
     workdir: Path
     output: str
     read: Callable[[Mapping[str, int]], Result]
@@ -41,10 +41,10 @@ class LabRecorder:
     def start(self) -> None:
         try:
             self._fd = os.open(self.control, os.O_RDWR | os.O_CLOEXEC)
-            os.write(self._fd, f"{' '.join(self.words)} {self._path}".encode())
+            os.write(self._fd, f"{' '.join(self.arguments)} {self._path}".encode())
         except OSError as error:
             self._close()
-            raise TestbedError(f"{self.name}: {' '.join(self.words)} > {self._path}: {error.strerror}") from error
+            raise TestbedError(f"{self.name}: {' '.join(self.arguments)} > {self._path}: {error.strerror}") from error
 
     @property
     def _path(self) -> Path:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an agent runs beside a test: a generator or a collector, most often one program.
+"""A task of an agent: a generator or a collector, most often one program.
 
 A module of generators/ or collect/ gives `task(options, workdir) -> Task`.
 """
@@ -20,7 +20,7 @@ from testctl_agent.system.subprocesses import start as start_program
 
 READY_S = 10.0
 END_S = 10.0
-_MAX_WORDS = 2000
+_MAX_CHARS = 2000
 
 Result = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Task(Protocol):
     poll    whether it has ended
     wait    until it has ended, at most so long; whether it has
     stop    ask it to end, and wait for that
-    result  what it found; TestbedError when it failed or has not ended
+    result  its data; TestbedError when it failed or still runs
     files   names of what it writes below its working directory
     """
 
@@ -51,10 +51,10 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Announcement:
-    """The words by which a program says that it is ready, and where it says them."""
+    """The text by which a program says that it is ready, and the stream that it writes it to."""
 
     stream: Literal["stdout", "stderr"]
-    words: str
+    text: str
 
 
 def wait_for(process: Process, timeout_s: float) -> bool:
@@ -73,6 +73,17 @@ def wait_for(process: Process, timeout_s: float) -> bool:
         finally:
             os.close(handle)
     return process.poll() is not None
+
+
+def written(name: str, file: Path) -> Callable[[int, str], Result]:
+    """For ProgramTask.read: {"bytes": the size of the program's file}."""
+
+    def read(code: int, printed: str) -> Result:
+        if code != 0:
+            raise TestbedError(f"{name}: exit {code}: {printed or 'no output'}")
+        return {"bytes": file.stat().st_size}
+
+    return read
 
 
 @dataclass
@@ -119,11 +130,11 @@ class ProgramTask:
             raise self._not_ready()
 
     def _listen(self, announcement: Announcement) -> None:
-        """Read the announced stream until the words come; other words are kept."""
+        """Read the announced stream until the text comes; other output is kept."""
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
-        words = announcement.words.encode()
-        while words not in self._heard:
+        expected = announcement.text.encode()
+        while expected not in self._heard:
             data = os.read(self._pipe, 1 << 16) if poller.poll(READY_S * 1000) else b""
             if not data:
                 raise self._not_ready()
@@ -134,7 +145,7 @@ class ProgramTask:
         if not ended:
             self.stop()
         what = "ended before it was ready" if ended else f"was not ready within {READY_S:g} s"
-        return TestbedError(f"{self.name}: {what}: {self._said() or 'no output'}")
+        return TestbedError(f"{self.name}: {what}: {self._printed() or 'no output'}")
 
     def poll(self) -> bool:
         return self._process is not None and self._process.poll() is not None
@@ -151,7 +162,7 @@ class ProgramTask:
             self._process.kill()
             self.wait(END_S)
 
-    def _said(self) -> str:
+    def _printed(self) -> str:
         """Standard error, and all of the announced stream once the program has ended."""
         while self._pipe >= 0 and self.poll():
             data = os.read(self._pipe, 1 << 16)
@@ -159,18 +170,16 @@ class ProgramTask:
             if not data:
                 os.close(self._pipe)
                 self._pipe = -1
-        announced = self._heard.decode(errors="replace") if self._announces("stderr") else ""
+        on_stderr = self.announcement is not None and self.announcement.stream == "stderr"
+        announced = self._heard.decode(errors="replace") if on_stderr else ""
         path = self.workdir / self.stderr
         printed = announced or (path.read_text(encoding="utf-8", errors="replace") if path.exists() else "")
-        return printed.strip()[-_MAX_WORDS:]
-
-    def _announces(self, stream: str) -> bool:
-        return self.announcement is not None and self.announcement.stream == stream
+        return printed.strip()[-_MAX_CHARS:]
 
     def result(self) -> Result:
         if self._process is None or not self.poll():
             raise TestbedError(f"{self.name}: has not {'started' if self._process is None else 'ended'}")
-        printed = self._said()
+        printed = self._printed()
         if self._killed:
             raise TestbedError(f"{self.name}: did not end within {END_S:g} s of being asked to: {printed}")
         return self.read(self._process.returncode, printed)

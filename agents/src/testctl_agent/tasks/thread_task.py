@@ -15,7 +15,7 @@ Work = Callable[["Running"], Result]
 
 @dataclass(frozen=True)
 class Running:
-    """What the function is given: it sets `ready` once others may count on it, and ends soon after `stop` is set."""
+    """The function's argument: it sets `ready` once others may count on it, and ends soon after `stop` is set."""
 
     ready: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)

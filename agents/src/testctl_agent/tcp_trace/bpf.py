@@ -21,7 +21,7 @@ _TRACEPOINTS = ("tcp_probe", "net_dev_queue", "tcp_cong_state_set", "tcp_destroy
 
 
 def unavailable(root: Path = Path("/")) -> str:
-    """What a running kernel lacks for the trace by BPF; empty: nothing.  It is tried, once, by who may."""
+    """What a running kernel lacks for the trace by BPF; "": nothing.  With the permission it is tried once."""
     kernel = f"kernel {os.uname().release}"
     types = kernel_types(root)
     if not types:
@@ -33,10 +33,11 @@ def unavailable(root: Path = Path("/")) -> str:
     return _refused()
 
 
-def _may(status: Path = Path("/proc/self/status")) -> bool:
+def _may() -> bool:
     """Whether this process has CAP_SYS_ADMIN."""
-    found = [line.split()[1] for line in status.read_text(encoding="ascii").splitlines() if line.startswith("CapEff:")]
-    return bool(int(found[0], 16) >> CAP_SYS_ADMIN & 1)
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    effective = next(line.split()[1] for line in lines if line.startswith("CapEff:"))
+    return bool(int(effective, 16) >> CAP_SYS_ADMIN & 1)
 
 
 @functools.cache
@@ -50,7 +51,7 @@ def _refused() -> str:
 
 
 class BpfTrace:
-    """tcp_trace.c, loaded and attached; close() takes it off.
+    """tcp_trace.c, loaded and attached; close() detaches it.
 
     `ring` is the map with the events, for its reader.  Raises ProgramError when it does not compile,
     TestbedError when the kernel does not take it.

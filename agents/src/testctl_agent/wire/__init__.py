@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What controllers and agents say to each other, on whatever channel."""
+"""The messages between controllers and agents, on whatever channel."""

@@ -31,7 +31,7 @@ class Message:
         self.__dict__.update(values)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and all(getattr(self, one) == getattr(other, one) for one in self.fields)
+        return type(other) is type(self) and all(getattr(self, field) == getattr(other, field) for field in self.fields)
 
     __hash__ = None  # type: ignore[assignment]  # its fields can be set
 

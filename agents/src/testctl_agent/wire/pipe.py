@@ -14,14 +14,14 @@ from testctl_agent.wire.messages import Message
 
 
 class Pipe:
-    """The caller's end.  words: where the agent's words are, or the words, for an error."""
+    """The caller's end.  console: the agent's output, or where it is, for an error."""
 
     def __init__(
-        self, requests: BinaryIO, replies: BinaryIO, words: Callable[[], str] = lambda: "its words are on the console"
+        self, requests: BinaryIO, replies: BinaryIO, console: Callable[[], str] = lambda: "its words are on the console"
     ) -> None:
         self._requests = requests
         self._replies = replies
-        self._words = words
+        self._console = console
 
     def call(self, method: str, request: Message, limit_s: float | None = None) -> Any:
         """The reply.  Raises what the agent raised, TestbedError when it has ended or takes longer than limit_s.
@@ -36,7 +36,7 @@ class Pipe:
                 raise TestbedError(f"{method}: no answer within {limit_s:g} s")
             done, reply = pickle.load(self._replies)
         except (EOFError, BrokenPipeError, ValueError) as error:  # ValueError: it is closed
-            raise TestbedError(f"ended before it answered ({self._words()})") from error
+            raise TestbedError(f"ended before it answered ({self._console()})") from error
         if not done:
             raise reply
         return reply

@@ -90,7 +90,7 @@ class FlowEnd:
 
     role   "sender" or "receiver"; "" where it is not known
     bytes  what its application wrote, or read; None where it is not known
-    failure, failed_ns   as those of a connection, where the generator has them of all connections together
+    failure, failed_ns   as of a connection, where the generator has them of all connections together
     raw    all of it, as the generator returned it
     """
 
@@ -113,20 +113,20 @@ class FlowEnd:
         own = {name: raw[name] for name in names if name in raw}
         known = Connection.__dataclass_fields__
         ends = tuple(
-            Connection(**{name: one[name] for name in known if name in one}) for one in raw.get("connections", ())
+            Connection(**{name: end[name] for name in known if name in end}) for end in raw.get("connections", ())
         )
         return cls(**own, connections=ends, raw=raw)
 
     @property
     def failures(self) -> list[FlowEnd | Connection]:
         """The connections that failed, or this where all are reported together."""
-        ones: list[FlowEnd | Connection] = [self, *self.connections]
-        return [one for one in ones if one.failure]
+        reports: list[FlowEnd | Connection] = [self, *self.connections]
+        return [report for report in reports if report.failure]
 
 
 def odd(name: str, result: Any) -> str:
-    """What is wrong with the result of a generator or collector of that name; "" when nothing is.
+    """Why the result of a generator or collector of that name is invalid; "" if it is valid.
 
-    A name that SHAPES does not have is that of another distribution's generator.
+    A name that is not in SHAPES is of another distribution's generator.
     """
     return misfit(result, SHAPES.get(name, FLOW))

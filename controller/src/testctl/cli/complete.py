@@ -153,8 +153,11 @@ def kernels(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 @_safe
 def testbeds(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """lab, netns and the racks of inventory/."""
-    yield from ("lab", "netns")
+    """Those that have a name, and the racks of inventory/."""
+    from testctl.core.testbed_kind import RACK
+    from testctl.testbeds.choose import TESTBEDS
+
+    yield from (name for name in TESTBEDS.names() if name != RACK.name)
     yield from (str(path) for path in Path("inventory").glob("*") if not path.name.startswith("."))
 
 

@@ -7,7 +7,7 @@ A distribution declares its testbeds in its pyproject.toml, as the controller do
     netns = "testctl.testbeds.netns"
 
 The name is the word after --testbed; the value a module with `testbed(word) -> Testbed` (testbed.py).  A word that is
-no testbed's name but a path is for the testbed `inventory`.
+no testbed's name but a path is for the testbed `inventory`.  A testbed that lacks a method is refused.
 """
 
 from __future__ import annotations
@@ -33,5 +33,10 @@ def find(word: str) -> Testbed:
             f"--testbed: want {' or '.join(names)}; got {word!r}: an inventory needs the distribution "
             f"{TESTBEDS.known[RACK.name]}, which is not installed"
         )
-    testbed: Testbed = TESTBEDS.module(word if word in names else RACK.name).testbed(word)
+    testbed = TESTBEDS.module(word if word in names else RACK.name).testbed(word)
+    if not isinstance(testbed, Testbed):
+        methods = [name for name in vars(Testbed) if not name.startswith("_") and not hasattr(testbed, name)]
+        raise TestbedError(
+            f"--testbed {word}: want the methods of {Testbed.__module__}.Testbed; lacking: {', '.join(methods)}"
+        )
     return testbed

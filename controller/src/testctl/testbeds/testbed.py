@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from testctl_agent.spec.errors import PlanError
 
@@ -43,8 +43,13 @@ class Request:
             )
 
 
+@runtime_checkable
 class Testbed(Protocol):
-    """What stands after --testbed."""
+    """What stands after --testbed.
+
+    All but `lab` and `netns` count as a rack (core/testbed_kind.py): machines elsewhere, by the wall clock, whose plans
+    may set the parameters that have the testbed `inventory`.
+    """
 
     def check(self, plan: Plan) -> None:
         """Raises PlanError for a kernel that can't be had, or lacks what the plan sets.  Changes nothing."""

@@ -19,7 +19,7 @@ from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.fate import Action
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
-from testctl_agent.switch.backend import UNSET, only_constant
+from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, only_constant
 from testctl_agent.switch.drivers.driver import Count
 from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
@@ -96,12 +96,8 @@ class Bmv2Backend:
     def read(self, port: str, what: str) -> Value:
         """What was asked for, or, when the MTU has changed since, what BMv2 was given, in packets."""
         self._alive(port, what)
-        if what == "flows":
-            return self._tables.flows()
-        if what == "fate":
-            return self._tables.fates()
-        if what == "ecmp_seed":
-            return self._tables.ecmp_seed
+        if what in SWITCH_PARAMETERS:
+            return self._tables.read(what)
         if what in _NOT_HERE:
             return UNSET[what]
         if what == "delay":
@@ -122,12 +118,8 @@ class Bmv2Backend:
                 return
             raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
         only_constant(self.name, port, what, value)
-        if what == "flows":
-            self._tables.set_flows(str(value))
-        elif what == "fate":
-            self._tables.set_fates(str(value))
-        elif what == "ecmp_seed":
-            self._tables.set_ecmp_seed(int(value))
+        if what in SWITCH_PARAMETERS:
+            self._tables.apply(what, value)
         elif what == "delay":
             self._delays.apply(port, what, value)
         else:

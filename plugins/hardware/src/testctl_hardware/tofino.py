@@ -16,7 +16,7 @@ from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.fate import CHANGES, HOLDING, Action
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import UNSET, only_constant
+from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, only_constant
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 from testctl_hardware import tofino_units as units
@@ -67,13 +67,9 @@ class TofinoBackend:
         return _CANNOT.get(what, "" if what in UNSET else f"a port has no {what}")
 
     def read(self, port: str, what: str) -> Value:
+        if what in SWITCH_PARAMETERS:
+            return self._tables.read(what)
         match what:
-            case "flows":
-                return self._tables.flows()
-            case "fate":
-                return self._tables.fates()
-            case "ecmp_seed":
-                return self._tables.ecmp_seed
             case "delay" | "framing":
                 return 0
             case "aqm" | "down" | "jitter" | "largest":
@@ -146,14 +142,8 @@ class TofinoBackend:
         return units.cell_bytes(int(found["pool_max_cells"]))
 
     def _apply(self, port: str, what: str, value: Value) -> None:
-        if what == "flows":
-            self._tables.set_flows(str(value))
-            return
-        if what == "fate":
-            self._tables.set_fates(str(value))
-            return
-        if what == "ecmp_seed":
-            self._tables.set_ecmp_seed(int(value))
+        if what in SWITCH_PARAMETERS:
+            self._tables.apply(what, value)
             return
         number = self._number(port)
         if what == "rate":

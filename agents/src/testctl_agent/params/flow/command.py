@@ -35,16 +35,16 @@ _PLACE = re.compile(rf"\{{({'|'.join(PLACES)})\}}")
 
 def _canonical(text: str) -> str:
     try:
-        words = shlex.split(text)
+        arguments = shlex.split(text)
     except ValueError as error:
         raise ValueError(f"want a command line; got {text!r} ({error})") from error
-    if not words or not words[0] or not text.isprintable():
+    if not arguments or not arguments[0] or not text.isprintable():
         raise ValueError(f"want a command line, of printable characters; got {text!r}")
     return text
 
 
 def argv(text: str, options: Mapping[str, Value]) -> list[str]:
-    """The words of a command line with what their places stand for.  No shell reads it."""
+    """The arguments of a command line, placeholders replaced.  No shell reads it."""
     return [_PLACE.sub(lambda match: str(options[match[1]]), word) for word in shlex.split(text)]
 
 

@@ -43,8 +43,8 @@ def _bytes(text: str) -> Bytes:
 
 
 def _pair(text: str, between: str) -> tuple[str, str]:
-    left, found, right = text.partition(between)
-    if not found:
+    left, separator, right = text.partition(between)
+    if not separator:
         raise ValueError(f"want {between.strip()!r} in it; got {text!r}")
     return left.strip(), right.strip()
 
@@ -78,10 +78,10 @@ _READERS = {"on-off": _on_off, "stall at": _stall, "schedule": _schedule}
 
 
 def _rewrite(text: str, show: Callable[[Quantity], str]) -> str:
-    found = _FORM.fullmatch(" ".join(text.split())) if len(text) <= _LONGEST_TEXT else None
-    if found is None or (found[2] is None) != (found[1] == "greedy"):
+    match = _FORM.fullmatch(" ".join(text.split())) if len(text) <= _LONGEST_TEXT else None
+    if match is None or (match[2] is None) != (match[1] == "greedy"):
         raise ValueError("want a pattern")
-    return "greedy" if found[2] is None else _READERS[found[1]](found[2], show)
+    return "greedy" if match[2] is None else _READERS[match[1]](match[2], show)
 
 
 def _in_base_units(value: Quantity) -> str:

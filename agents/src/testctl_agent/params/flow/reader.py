@@ -22,8 +22,8 @@ def base_units(text: str) -> str:
 
 def _later(text: str) -> tuple[Bytes, Duration]:
     """The size, and when it is set."""
-    size, found, at = text.partition(" at ")
-    if not found:
+    size, separator, at = text.partition(" at ")
+    if not separator:
         raise ValueError(f"want a size and a time such as '4kB at 2s'; got {text!r}")
     value = int(Bytes.parse(size.strip()))
     if not 1000 <= value <= 10**9:

@@ -83,18 +83,11 @@ class Sizes:
 
     def parse(self, raw: object) -> Value:
         text = "" if isinstance(raw, bool) else str(raw).strip()
-        if text in workload.names():
-            return str(workload.named(text))
         try:
-            if ":" in text:
-                return str(workload.parse(text))
-            size = int(Bytes.parse(text))
+            return str(workload.of_text(text))
         except ValueError as error:
             why = f" ({error})" if ":" in text else ""
             raise ValueError(f"want {self.want}; got {raw!r}{why}") from error
-        if not 1 <= size <= workload.LARGEST:
-            raise ValueError(f"want {self.want}; got {raw!r}")
-        return str(workload.fixed(size))
 
     def file(self, data: bytes) -> str:
         """The distribution of a file.  Raises ValueError with the line."""

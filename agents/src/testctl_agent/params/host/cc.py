@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The congestion control of a host: the default of its namespace, so that receivers have it too.
 
-What the kernel has not is had as BPF where there is a program of that name, and what it has but does not allow
-in namespaces is allowed, both for as long as some host uses it (testctl_agent/cc/shared.py).
+One that the kernel lacks is loaded as BPF if there is a program of that name; one that it does not allow in namespaces
+is allowed; both as long as some host uses it (testctl_agent/cc/shared.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SPEC = ParamSpec(
 )
 
 _SHARED = "testctl_agent.cc.shared"
-"""Is slow to import, and most congestion controls need nothing of it."""
+"""Slow to import; most congestion controls do not need it."""
 
 
 def _file(entity: Entity, what: str) -> Path:
@@ -62,7 +62,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 
 def _written(entity: Entity, name: str, wanted: str) -> bool:
-    """Set it; False when this namespace may not have it."""
+    """Whether the kernel takes it; False if this namespace is not allowed to have it."""
     try:
         _file(entity, "").write_text(f"{wanted}\n")
     except PermissionError:
@@ -73,7 +73,7 @@ def _written(entity: Entity, name: str, wanted: str) -> bool:
 
 
 def _give_back(kept: str) -> None:
-    """All that this process acquired for earlier values; nothing as long as it has not imported what acquires."""
+    """Release what this process acquired for earlier values; without the import it acquired nothing."""
     if _SHARED not in sys.modules:
         return
     from testctl_agent.cc import shared

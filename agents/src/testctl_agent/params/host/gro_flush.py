@@ -31,22 +31,22 @@ def _file(entity: Entity, device: str, what: str) -> Path:
 
 
 def read(entity: Entity, name: str) -> Value:
-    def one(device: str) -> Value:
+    def read_device(device: str) -> Value:
         timeout = int(_file(entity, device, "gro_flush_timeout").read_text())
         deferred = int(_file(entity, device, "napi_defer_hard_irqs").read_text())
         return timeout if deferred == int(timeout > 0) else f"{timeout}ns,deferred:{deferred}"
 
-    return gather(entity, one)
+    return gather(entity, read_device)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    def one(device: str, wanted: Value) -> None:
+    def apply_device(device: str, wanted: Value) -> None:
         odd = _ODD.fullmatch(wanted) if isinstance(wanted, str) else None
         timeout, deferred = (int(odd[1]), int(odd[2])) if odd else (int(wanted), int(int(wanted) > 0))
         _file(entity, device, "napi_defer_hard_irqs").write_text(f"{deferred}\n")
         _file(entity, device, "gro_flush_timeout").write_text(f"{timeout}\n")
 
-    spread(entity, name, value, one)
+    spread(entity, name, value, apply_device)
 
 
 def unavailable(entity: Entity, name: str) -> str:

@@ -91,7 +91,7 @@ class Htb:
 
     @property
     def form(self) -> tuple[str, bool]:
-        """What the leaf is, and whether a buffer was asked for."""
+        """The leaf's kind, and whether a buffer is set."""
         if self.mark == "ack":
             kind = "ack"
         elif self.ecn_threshold is None:
@@ -102,7 +102,7 @@ class Htb:
 
 
 def default_burst(rate: int) -> int:
-    """The bucket when none is asked for: 10 us of the rate, at least one packet of 1600 bytes."""
+    """The bucket when htb_burst is none: 10 us of the rate, at least one packet of 1600 bytes."""
     return max(_MIN_BURST, rate * _BURST_NS // (8 * 10**9))
 
 
@@ -118,30 +118,29 @@ def class_options(htb: Htb) -> bytes:
 
 def read_state(device: str) -> Htb:
     """The limiter on the device; ApplyError when its root qdisc is somebody else's."""
-    there = qdisc.qdiscs(device)
-    root = next((q for q in there if q.parent == qdisc.ROOT and q.handle), None)
+    qdiscs = qdisc.qdiscs(device)
+    root = next((q for q in qdiscs if q.parent == qdisc.ROOT and q.handle), None)
     if root is None:
         return Htb()
-    inner = [q for q in there if q.parent == _CLASS]
+    inner = [q for q in qdiscs if q.parent == _CLASS]
     ours = [c for c in qdisc.classes(device) if c.handle == _CLASS]
     if (root.kind, root.handle) != ("htb", _ROOT) or not inner or not ours or inner[0].handle not in _FORMS:
-        shown = f"{root.kind} {qdisc.handle_text(root.handle)}"
-        raise ApplyError(f"device {device}: want the kernel's default or our own root qdisc; got {shown}")
+        raise ApplyError(f"device {device}: want the kernel's default or our own root qdisc; got {root}")
     rate, ticks, quantum = qdisc.parse_htb_class(ours[0].options)
     burst = (quantum - _QUANTUM_BASE) or None
     if ticks != qdisc.bucket_ticks(default_burst(rate) if burst is None else burst, rate):
         burst = ticks * qdisc.TICK_NS * rate // (8 * 10**9)
-    (kind, asked), leaf = _FORMS[inner[0].handle], inner[0].options
+    (kind, has_buffer), leaf = _FORMS[inner[0].handle], inner[0].options
     if kind in _COUNTED:
         from testctl_agent.bpf import htb_mark
 
         queue = htb_mark.read(device)
-        if queue is None:  # who was killed had just taken them off
+        if queue is None:  # a process that was killed had just removed them
             return Htb(rate, burst, None, None if kind == "ack" else htb_mark.UNSET, kind)
         threshold = None if kind == "ack" and queue.threshold == htb_mark.UNSET else queue.threshold
-        return Htb(rate, burst, queue.limit if asked else None, threshold, kind)
+        return Htb(rate, burst, queue.limit if has_buffer else None, threshold, kind)
     limit, marking = qdisc.parse_red(leaf) if kind == "red" else (qdisc.parse_bfifo(leaf), None)
-    return Htb(rate, burst, limit if asked else None, marking, "data")
+    return Htb(rate, burst, limit if has_buffer else None, marking, "data")
 
 
 def write_state(device: str, old: Htb, new: Htb) -> None:
@@ -161,18 +160,18 @@ def write_state(device: str, old: Htb, new: Htb) -> None:
 
 def remove(device: str) -> None:
     """Take the limiter off, and what an agent that was killed left of it.  ApplyError for somebody else's."""
-    there = qdisc.qdiscs(device)
-    if any(q.parent == qdisc.ROOT and q.handle for q in there):
+    qdiscs = qdisc.qdiscs(device)
+    if any(q.parent == qdisc.ROOT and q.handle for q in qdiscs):
         read_state(device)  # raises, and says whose it is, when it is not ours
         qdisc.delete_qdisc(device, _ROOT, qdisc.ROOT)
-    if any(q.kind == "clsact" for q in there):
+    if any(q.kind == "clsact" for q in qdiscs):
         from testctl_agent.bpf import htb_mark
 
         htb_mark.remove(device)
 
 
 def _put(device: str, old: Htb, new: Htb, options: bytes) -> None:
-    """Qdisc, class and leaf go to the kernel at once: nobody finds, or leaves, an HTB without its leaf."""
+    """Qdisc, class and leaf go to the kernel in one batch, so that there is never an HTB without its leaf."""
     form, before = new.form, old.form
     kind, counted = form[0], form[0] in _COUNTED
     buffer = DEFAULT_BUFFER if new.buffer is None else new.buffer
@@ -209,20 +208,15 @@ def read(entity: Entity, name: str) -> Value:
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    field = name.removeprefix("htb_")
+    changed: dict[str, Any] = {name.removeprefix("htb_"): None if value == "none" else value}
     try:
         if name == "htb_rate" and value == "none":
             remove(entity.device)
         else:
             old = read_state(entity.device)
-            write_state(entity.device, old, _with(old, field, value))
+            write_state(entity.device, old, replace(old, **changed))
     except (TestbedError, ValueError) as error:
         raise entity.refuse(name, value, error) from error
-
-
-def _with(old: Htb, field: str, value: Value) -> Htb:
-    changed: dict[str, Any] = {field: None if value == "none" else value}
-    return replace(old, **changed)
 
 
 def unavailable(entity: Entity, name: str) -> str:

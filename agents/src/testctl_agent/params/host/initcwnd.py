@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The initial congestion window: a metric of the host's routes through its devices.
 
-Of IPv6's those that stand still; not those of link-local addresses, over which no flow goes.
+Of IPv6's only permanent ones, without link-local addresses, over which no flow goes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPEC = ParamSpec(
 _MAIN_TABLE = 254
 _KEPT_FLAGS = 0x4  # RTNH_F_ONLINK; the others say how the link is and can't be set
 _OF_NEXTHOP = (routes.OIF, routes.GATEWAY, routes.VIA)
-"""What the kernel shows of a route's nexthop object, and refuses beside it."""
+"""Attributes that the kernel shows of a route's nexthop object, and refuses together with it."""
 _RTAX_INITCWND = 11
 
 
@@ -56,13 +56,11 @@ def with_initcwnd(route: Route, value: Value) -> bytes:
 
 def _routes(entity: Entity) -> list[Route]:
     """Unicast routes of the main table that leave through the entity's devices."""
-    found = routes.through(entity.devices, socket.AF_INET)
-    found += [r for r in routes.through(entity.devices, socket.AF_INET6) if r.stands and not _is_link_local(r)]
-    return [r for r in found if (r.fields[4], r.fields[7]) == (_MAIN_TABLE, routes.UNICAST) and not r.cloned]
-
-
-def _is_link_local(route: Route) -> bool:
-    return IPv6Address(route.get(routes.DST, bytes(16))).is_link_local
+    candidates = routes.through(entity.devices, socket.AF_INET)
+    for route in routes.through(entity.devices, socket.AF_INET6):
+        if route.stands and not IPv6Address(route.get(routes.DST, bytes(16))).is_link_local:
+            candidates.append(route)
+    return [r for r in candidates if (r.fields[4], r.fields[7]) == (_MAIN_TABLE, routes.UNICAST) and not r.cloned]
 
 
 def read(entity: Entity, name: str) -> Value:
@@ -72,14 +70,15 @@ def read(entity: Entity, name: str) -> Value:
 
 def apply(entity: Entity, name: str, value: Value) -> None:
     """Set it on every route; a text of several numbers, as `read` gives them, is one for each route."""
-    found = _routes(entity)
-    words: list[Value] = list(value.split()) if isinstance(value, str) else [value]
-    each = words * len(found) if len(words) == 1 else words
-    if not found or len(each) != len(found):
-        raise entity.refuse(name, value, f"got {len(found)} routes through {', '.join(entity.devices) or 'no device'}")
+    present = _routes(entity)
+    values: list[Value] = list(value.split()) if isinstance(value, str) else [value]
+    each = values * len(present) if len(values) == 1 else values
+    if not present or len(each) != len(present):
+        why = f"got {len(present)} routes through {', '.join(entity.devices) or 'no device'}"
+        raise entity.refuse(name, value, why)
     try:
         with nl.Netlink() as netlink:
-            for route, wanted in zip(found, each, strict=True):
+            for route, wanted in zip(present, each, strict=True):
                 netlink.request(nl.RTM_NEWROUTE, nl.NLM_F_REPLACE, with_initcwnd(route, wanted))
     except TestbedError as error:
         raise entity.refuse(name, value, error) from error

@@ -58,7 +58,7 @@ SPECS = [
 
 @dataclass(frozen=True)
 class _Jitter:
-    """A device's settings, in the order of the file's words."""
+    """A device's settings, in the order of the file's fields."""
 
     distribution: str = "exponential"
     mean_ns: int = 0
@@ -97,21 +97,21 @@ def _stream(entity: Entity, device: str) -> int:
 
 
 def read(entity: Entity, name: str) -> Value:
-    def one(device: str) -> Value:
+    def read_device(device: str) -> Value:
         value: Value = getattr(_read(entity, device), _FIELDS[name])
         return value
 
-    return gather(entity, one)
+    return gather(entity, read_device)
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:
-    def one(device: str, wanted: Value) -> None:
+    def apply_device(device: str, wanted: Value) -> None:
         changed: dict[str, Any] = {_FIELDS[name]: wanted if name == "jitter_distribution" else int(wanted)}
         new = replace(_read(entity, device), **changed)
-        words = (device, new.distribution, new.mean_ns, new.tail_ns, new.tail_every, new.seed, _stream(entity, device))
-        _file(entity).write_text(" ".join(map(str, words)), encoding="ascii")
+        fields = (device, new.distribution, new.mean_ns, new.tail_ns, new.tail_every, new.seed, _stream(entity, device))
+        _file(entity).write_text(" ".join(map(str, fields)), encoding="ascii")
 
-    spread(entity, name, value, one)
+    spread(entity, name, value, apply_device)
 
 
 def unavailable(entity: Entity, name: str) -> str:

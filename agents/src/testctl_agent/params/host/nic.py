@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a host's NICs that ethtool reads and writes as numbers: rings, interrupt coalescing, pause frames.
 
-Pause frames are those of IEEE 802.3x.
+Pause frames: IEEE 802.3x.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class Setting:
     scale: int = 1
 
     def read(self, device: str) -> Value:
-        found = nic.get(device, self.group)
-        if self.field not in found:
+        values = nic.get(device, self.group)
+        if self.field not in values:
             raise TestbedError(f"device {device} has no {self.what}")
-        return found[self.field] * self.scale if self.scale else bool(found[self.field])
+        return values[self.field] * self.scale if self.scale else bool(values[self.field])
 
     def apply(self, device: str, value: Value) -> None:
         number = int(value) // self.scale if self.scale else int(bool(value))
         nic.put(device, self.group, {self.field: number})
 
     def unavailable(self, device: str) -> str:
-        found = nic.get(device, self.group)
-        return "" if self.field in found else lacking(device, self.what if found else self.group.name)
+        values = nic.get(device, self.group)
+        return "" if self.field in values else lacking(device, self.what if values else self.group.name)
 
 
 _coalesce = partial(Setting, nic.COALESCE)

@@ -26,7 +26,7 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 def unavailable(entity: Entity, name: str) -> str:
     def reason(device: str) -> str:
-        found = ethtool_netlink.features(device).get(ethtool.LRO)
-        return "" if found and found.can_change else lacking(device, "large receive offload that can be switched")
+        lro = ethtool_netlink.features(device).get(ethtool.LRO)
+        return "" if lro and lro.can_change else lacking(device, "large receive offload that can be switched")
 
     return unavailable_on(entity, reason) if name == "lro" else unavailable_on(entity)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.sysctls import KNOWN, device_of, type_of
-from testctl_agent.params.types import Words
+from testctl_agent.params.types import Fields
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Choice, Value, ValueType
@@ -20,7 +20,7 @@ SPEC = ParamSpec(
     name="sysctl",
     kind="host",
     help="A sysctl: net.ipv4.NAME or net.core.NAME, or the name alone of a well-known one such as tcp_ecn",
-    type=Words(),
+    type=Fields(),
     pattern=r"net\.(?:ipv4|core)(?:\.[a-z0-9_]+)+|" + "|".join(KNOWN),
 )
 
@@ -47,12 +47,12 @@ def _file(entity: Entity, name: str) -> Path:
 
 
 def read(entity: Entity, name: str) -> Value:
-    """The value as the sysctl's type has it; the kernel's own words when it holds something else."""
-    words = " ".join(_file(entity, name).read_text().split())
+    """The value as the sysctl's type has it; the kernel's text where the type does not parse it."""
+    text = " ".join(_file(entity, name).read_text().split())
     try:
-        return _type(name).parse(words)
+        return _type(name).parse(text)
     except ValueError:
-        return words
+        return text
 
 
 def apply(entity: Entity, name: str, value: Value) -> None:

@@ -25,7 +25,7 @@ SPEC = ParamSpec(
     type=Switch(),
 )
 _WHOLE, _GSO = "whole", "gso"
-"""Words of what is read."""
+"""Words in a value that `read` gives."""
 
 
 def _read(device: str) -> Value:

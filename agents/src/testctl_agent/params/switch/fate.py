@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fates of a switch: which packets of which flows it drops, marks, or changes."""
+"""The fates of a switch: the packets, by flow, that it drops, marks or changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the tables of a P4 program are filled, whatever runs it: eBPF, BMv2 or another target.
 
-Names are those of P4Info: a table, action, counter or register is called by its fully qualified
+Names are as in P4Info: a table, action, counter or register is called by its fully qualified
 name ("ingress.fate.rules") or by any suffix of it that is unique.  Fields and parameters are given
 as whole numbers; the driver knows their widths.
 """
@@ -34,7 +34,7 @@ class Ternary:
 
 @dataclass(frozen=True)
 class Lpm:
-    """The first `length` bits of the field are those of `value`."""
+    """The field equals `value` in its first `length` bits."""
 
     value: int
     length: int
@@ -122,10 +122,10 @@ class Driver(Protocol):
 
 def instances_of(who: str, ports: Sequence[int], instances: Sequence[int]) -> list[int]:
     """The replication id of each copy; DriverError unless there are none, or one of 16 bits for each port."""
-    found = list(instances) or [0] * len(ports)
-    if len(found) != len(ports) or not all(0 <= one < 1 << 16 for one in found):
-        raise DriverError(f"{who}: want {len(ports)} instances of 16 bits; got {found}")
-    return found
+    numbers = list(instances) or [0] * len(ports)
+    if len(numbers) != len(ports) or not all(0 <= number < 1 << 16 for number in numbers):
+        raise DriverError(f"{who}: want {len(ports)} instances of 16 bits; got {numbers}")
+    return numbers
 
 
 def find(things: Mapping[str, T], name: str, what: str) -> T:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of a translated program, kept in its BPF maps: the Driver of the eBPF back end.
 
-The driver is the only one that writes the maps, so it knows what is in them; what the packet path
-writes (counters, registers) it reads.  How rows lie is in layout.py.  A change of one row is seen
+The driver is the only one that writes the maps, so it knows their content; what the packet path
+writes (counters, registers) it reads.  layout.py has the layout of rows.  A change of one row is seen
 by packets at once; several changes are not one.
 """
 
@@ -18,8 +18,8 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Rates, find, instances_of
 from testctl_agent.switch.drivers.ebpf_members import Members
 from testctl_agent.switch.drivers.ebpf_table import Rows, meter_cell, total
-from testctl_agent.switch.drivers.rows import Row, action_of, data_words, entry_of, row_of
-from testctl_agent.switch.layout import Cells, Layout, Table, ValueSet
+from testctl_agent.switch.drivers.rows import Row, action_of, data_words, entry_of, keyless, row_of
+from testctl_agent.switch.layout import Cells, Layout, Meter, Table, ValueSet
 
 _ZERO = struct.pack("=I", 0)
 _MAX_PORT = 510
@@ -39,12 +39,12 @@ class EbpfDriver:
         self._most = layout.most_copies if copies is None else copies
         self._layout = layout
         self._image = bytearray(layout.control_bytes)
-        self._registers = {one.name: one for one in layout.registers}
-        self._counters = {one.name: one for one in layout.counters}
+        self._registers = {register.name: register for register in layout.registers}
+        self._counters = {counter.name: counter for counter in layout.counters}
         self._tables: dict[str, Rows] = {}
-        self._meters = {one.name: one for one in layout.meters}
-        self._value_sets = {one.name: one for one in layout.value_sets}
-        self._profiles = {one.name: Members(one, loaded) for one in layout.profiles}
+        self._meters = {meter.name: meter for meter in layout.meters}
+        self._value_sets = {value_set.name: value_set for value_set in layout.value_sets}
+        self._profiles = {profile.name: Members(profile, loaded) for profile in layout.profiles}
         for table in layout.tables:
             self._tables[table.name] = Rows(table, loaded, self._publish)
         for rows in self._tables.values():
@@ -58,10 +58,10 @@ class EbpfDriver:
 
     def _default(self, table: Table) -> Row:
         if not table.default.action:
-            return Row((), (), (), (), (), 0, 0, ())
+            return keyless()
         action = table.action(table.default.action)
-        params = {one.name: value for one, value in zip(action.params, table.default.params, strict=True)}
-        return Row((), (), (), (), (), 0, action.number, data_words(f"table {table.name}", action, params))
+        params = {param.name: value for param, value in zip(action.params, table.default.params, strict=True)}
+        return keyless(action.number, data_words(f"table {table.name}", action, params))
 
     def _rows(self, name: str) -> Rows:
         return find(self._tables, name, "table")
@@ -90,15 +90,15 @@ class EbpfDriver:
 
     def set_default(self, table: str, action: str, params: Mapping[str, int]) -> None:
         rows = self._rows(table)
-        one = rows.table
-        if one.constant:
-            raise DriverError(f"table {one.name}: its default action is a constant of the program")
+        declared = rows.table
+        if declared.constant:
+            raise DriverError(f"table {declared.name}: its default action is a constant of the program")
         if not action:
-            rows.set_default(self._default(one))
+            rows.set_default(self._default(declared))
             return
-        chosen = action_of(one, action)
-        data = data_words(f"table {one.name}", chosen, params)
-        rows.set_default(Row((), (), (), (), (), 0, chosen.number, data))
+        chosen = action_of(declared, action)
+        data = data_words(f"table {declared.name}", chosen, params)
+        rows.set_default(keyless(chosen.number, data))
 
     def multicast(self, group: int, ports: Sequence[int], instances: Sequence[int] = ()) -> None:
         if not 1 <= group <= _MAX_GROUP:
@@ -128,7 +128,7 @@ class EbpfDriver:
         given, spare = instances_of(who, ports, instances), [0] * (most - len(ports))
         groups.update(key, struct.pack(f"=I{2 * most}H", len(ports), *ports, *spare, *given, *spare))
 
-    def _index(self, cells: Cells, index: int) -> bytes:
+    def _index(self, cells: Cells | Meter, index: int) -> bytes:
         if not 0 <= index < cells.size:
             raise DriverError(f"{cells.name}: want an index from 0 to {cells.size - 1}; got {index}")
         return struct.pack("=I", index)
@@ -153,29 +153,29 @@ class EbpfDriver:
 
     def _of_profile(self, name: str) -> tuple[Members, list[Rows]]:
         members = find(self._profiles, name, "action profile")
-        return members, [one for one in self._tables.values() if one.table.profile == members.profile.name]
+        return members, [rows for rows in self._tables.values() if rows.table.profile == members.profile.name]
 
     # parser value sets
 
     def value_set(self, name: str, members: Sequence[Sequence[int]]) -> None:
         """Let a parser value set have these members and no others; each has a number for every field of the set."""
-        one = find(self._value_sets, name, "value set")
-        wanted = {self._packed(one, member) for member in members}
-        if len(wanted) > one.size:
-            raise DriverError(f"value set {one.name}: want at most {one.size} members; got {len(wanted)}")
-        held = self._loaded.map(one.map)
+        declared = find(self._value_sets, name, "value set")
+        wanted = {self._packed(declared, member) for member in members}
+        if len(wanted) > declared.size:
+            raise DriverError(f"value set {declared.name}: want at most {declared.size} members; got {len(wanted)}")
+        held = self._loaded.map(declared.map)
         for key in set(held.keys()) - wanted:
             held.delete(key)
         for key in wanted:
             held.update(key, struct.pack("=I", 1))
 
-    def _packed(self, one: ValueSet, member: Sequence[int]) -> bytes:
-        if len(member) != len(one.widths) or any(
-            not 0 <= value < 1 << width for value, width in zip(member, one.widths, strict=False)
+    def _packed(self, values: ValueSet, fields: Sequence[int]) -> bytes:
+        if len(fields) != len(values.widths) or any(
+            not 0 <= value < 1 << width for value, width in zip(fields, values.widths, strict=False)
         ):
-            raise DriverError(f"value set {one.name}: want fields of {list(one.widths)} bits; got {list(member)}")
+            raise DriverError(f"value set {values.name}: want fields of {list(values.widths)} bits; got {list(fields)}")
         whole = 0
-        for value, width in zip(member, one.widths, strict=True):
+        for value, width in zip(fields, values.widths, strict=True):
             whole = whole << width | value
         return struct.pack("=2Q", whole >> 64, whole & (1 << 64) - 1)
 
@@ -183,10 +183,8 @@ class EbpfDriver:
 
     def meter(self, name: str, index: int, rates: Rates | None) -> None:
         """Set a cell of an indirect meter, its buckets full; None: it gives green to all."""
-        one = find(self._meters, name, "meter")
-        if not 0 <= index < one.size:
-            raise DriverError(f"{one.name}: want an index from 0 to {one.size - 1}; got {index}")
-        self._loaded.map(one.map).update(struct.pack("=I", index), meter_cell(f"meter {one.name}", rates))
+        meter = find(self._meters, name, "meter")
+        self._loaded.map(meter.map).update(self._index(meter, index), meter_cell(f"meter {meter.name}", rates))
 
     def direct_meter(self, entry: Entry, rates: Rates | None) -> None:
         """Set the meter of a row."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of an action profile and the groups of a selector, in the maps and in mind.
+"""The members of an action profile and the groups of a selector, in the maps and in this process.
 
 Callers number members and groups as they like; the maps number them by their places.  A packet takes
 member h % n of a group's n members, in the order of their numbers as in BMv2, where h is the selector's hash.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from testctl_agent.bpf.libbpf import Object
 from testctl_agent.spec.errors import DriverError
-from testctl_agent.switch.drivers.rows import Row, data_words, packed
+from testctl_agent.switch.drivers.rows import data_words, keyless, packed
 from testctl_agent.switch.layout import GROUP, MAX_CHOICES, Action, Profile
 
 
@@ -38,7 +38,7 @@ class Members:
         return self._places[number]
 
     def reference(self, member: int | None, group: int | None) -> int:
-        """What a row that refers to this has as data."""
+        """The data of a row that refers to this member or group."""
         if member is not None:
             return self._place(member)
         if group not in self._groups:
@@ -46,7 +46,7 @@ class Members:
         return GROUP | self._groups[group][0]
 
     def set(self, number: int, action: Action, params: Mapping[str, int]) -> None:
-        row = Row((), (), (), (), (), 0, action.number, data_words(f"{self._where}: member {number}", action, params))
+        row = keyless(action.number, data_words(f"{self._where}: member {number}", action, params))
         place = self._places.get(number)
         if place is None:
             place = self._free(list(self._places.values()))
@@ -56,7 +56,7 @@ class Members:
     def remove(self, number: int, refers: Sequence[Callable[[int], bool]]) -> None:
         place = self._place(number)
         users = [f"group {group}" for group, (_, numbers) in self._groups.items() if number in numbers]
-        users += ["a row"] if any(one(place) for one in refers) else []
+        users += ["a row"] if any(is_used(place) for is_used in refers) else []
         if users:
             raise DriverError(f"{self._where}: member {number}: {users[0]} refers to it")
         del self._places[number]
@@ -66,10 +66,11 @@ class Members:
             raise DriverError(f"{self._where}: it has no groups: it is no selector")
         if len(numbers) > MAX_CHOICES:
             raise DriverError(f"{self._where}: group {number}: want at most {MAX_CHOICES} members; got {len(numbers)}")
-        places = [self._place(one) for one in sorted(numbers)]
-        at = (
-            self._groups[number][0] if number in self._groups else self._free([one for one, _ in self._groups.values()])
-        )
+        places = [self._place(member) for member in sorted(numbers)]
+        if number in self._groups:
+            at = self._groups[number][0]
+        else:
+            at = self._free([place for place, _ in self._groups.values()])
         self._write(at, places)
         self._groups[number] = at, tuple(numbers)
 
@@ -77,7 +78,7 @@ class Members:
         if number not in self._groups:
             raise DriverError(f"{self._where}: no group {number}")
         at, _ = self._groups[number]
-        if any(one(GROUP | at) for one in refers):
+        if any(is_used(GROUP | at) for is_used in refers):
             raise DriverError(f"{self._where}: group {number}: a row refers to it")
         self._write(at, [])
         del self._groups[number]

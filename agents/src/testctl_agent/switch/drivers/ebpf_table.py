@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of a loaded program: its rows, in the maps and in mind.
+"""One table of a loaded program: its rows, in the maps and in this process.
 
 A table keeps its own image of its part of the control map; `changed` is called with it when the
 packet path must see another.  A row is written before what leads to it, and removed after it.
@@ -52,11 +52,10 @@ class Rows:
             raise DriverError(f"table {table.name}: such a row is there already")
         if len(self._rows) >= table.capacity:
             raise DriverError(f"table {table.name}: full: {table.capacity} rows")
-        mask = (*((1 << 64) - 1 for _ in row.exact), *row.mask)
-        if table.kind == "tuples" and mask not in self._tuples:
+        if table.kind == "tuples" and row.tuple_mask not in self._tuples:
             if not self._ids:
                 raise DriverError(f"table {table.name}: full: {table.tuples} different masks")
-            self._tuples[mask] = self._ids.pop()
+            self._tuples[row.tuple_mask] = self._ids.pop()
         if self._free:
             row.slot = self._free.pop()
         if self._counts:
@@ -75,9 +74,8 @@ class Rows:
         self._publish()
         if self.table.kind != "ranges":
             self._write(gone)
-        mask = (*((1 << 64) - 1 for _ in row.exact), *row.mask)
-        if self.table.kind == "tuples" and not any(one.mask == row.mask for one in self._rows.values()):
-            self._ids.append(self._tuples.pop(mask))
+        if self.table.kind == "tuples" and not any(other.mask == row.mask for other in self._rows.values()):
+            self._ids.append(self._tuples.pop(row.tuple_mask))
         if self._counts or self._meters:
             self._free.append(gone.slot)
 
@@ -109,19 +107,19 @@ class Rows:
     def _hash_key(self, row: Row) -> tuple[int, ...]:
         if self.table.kind == "exact":
             return row.exact
-        mask = (*((1 << 64) - 1 for _ in row.exact), *row.mask)
-        return (self._tuples[mask], *row.exact, *row.value)
+        return (self._tuples[row.tuple_mask], *row.exact, *row.value)
 
     def _write(self, row: Row) -> None:
         """Put the best row with this one's key into the hash; of equal masked keys only that can match."""
         assert self._map is not None
         key = self._hash_key(row)
         raw = struct.pack(f"={len(key)}Q", *key)
-        same = [one for one in self._rows.values() if one.mask == row.mask and self._hash_key(one) == key] if (
-            self.table.kind == "tuples"
-        ) else [one for one in (self._rows.get(row.identity),) if one]  # fmt: skip
+        if self.table.kind == "tuples":
+            same = [other for other in self._rows.values() if other.mask == row.mask and self._hash_key(other) == key]
+        else:
+            same = [self._rows[row.identity]] if row.identity in self._rows else []
         if same:
-            self._map.update(raw, packed(self.table, max(same, key=lambda one: one.priority)))
+            self._map.update(raw, packed(self.table, max(same, key=lambda other: other.priority)))
         else:
             self._map.delete(raw)
 
@@ -139,11 +137,9 @@ class Rows:
     def _tuple_space(self) -> tuple[int, bytes]:
         highest: dict[tuple[int, ...], int] = {}
         for row in self._rows.values():
-            mask = (*((1 << 64) - 1 for _ in row.exact), *row.mask)
-            highest[mask] = max(highest.get(mask, 0), row.priority)
+            highest[row.tuple_mask] = max(highest.get(row.tuple_mask, 0), row.priority)
         order = sorted(highest, key=lambda mask: -highest[mask])
-        words = self.table.exact_words + self.table.masked_words
-        raw = b"".join(struct.pack(f"={words}Q2I", *mask, self._tuples[mask], highest[mask]) for mask in order)
+        raw = b"".join(struct.pack(f"={len(mask)}Q2I", *mask, self._tuples[mask], highest[mask]) for mask in order)
         return len(order), raw
 
     def _ranges(self) -> tuple[int, bytes]:
@@ -174,7 +170,7 @@ def meter_cell(where: str, rates: Rates | None) -> bytes:
     if rates is None:
         return struct.pack(METER, *[0] * 9)
     given = (rates.committed, rates.committed_burst, rates.peak, rates.peak_burst)
-    if not all(0 <= one < 1 << 40 for one in given) or max(rates.committed_burst, rates.peak_burst) >= 1 << 32:
+    if not all(0 <= rate < 1 << 40 for rate in given) or max(rates.committed_burst, rates.peak_burst) >= 1 << 32:
         raise DriverError(f"{where}: want rates below 2^40 and bursts below 2^32; got {rates}")
     if rates.peak < rates.committed:
         raise DriverError(f"{where}: want a peak rate of at least the committed one; got {rates}")
@@ -184,5 +180,5 @@ def meter_cell(where: str, rates: Rates | None) -> bytes:
 
 def total(counts: Map, index: int) -> Count:
     """A cell of a per-CPU counter, over all CPUs."""
-    cells = [struct.unpack("=2Q", one) for one in counts.percpu(_U32.pack(index))]
+    cells = [struct.unpack("=2Q", cell) for cell in counts.percpu(_U32.pack(index))]
     return Count(sum(packets for packets, _ in cells), sum(size for _, size in cells))

@@ -17,7 +17,7 @@ MAX_PRIORITY = 2**31 - 1
 
 @dataclass
 class Row:
-    """An entry as words; two are the same row if all but `data` and `slot` are equal."""
+    """An entry as 64-bit words; two are the same row if all but `data` and `slot` are equal."""
 
     exact: tuple[int, ...]
     mask: tuple[int, ...]
@@ -33,14 +33,24 @@ class Row:
     def identity(self) -> tuple[object, ...]:
         return self.exact, self.mask, self.value, self.low, self.high, self.priority
 
+    @property
+    def tuple_mask(self) -> tuple[int, ...]:
+        """The mask of the row's tuple: all bits of the exact words, then the masked words' own."""
+        return (*((1 << 64) - 1 for _ in self.exact), *self.mask)
 
-def _spread(key: layout.Key, value: int, words: list[int]) -> None:
+
+def keyless(action: int = 0, data: tuple[int, ...] = ()) -> Row:
+    """A row without keys: a table's default, or a member of an action profile."""
+    return Row((), (), (), (), (), 0, action, data)
+
+
+def _spread(key: layout.Key, value: int, target: list[int]) -> None:
     """Put a field's bits where they belong."""
     if key.width > 64:
-        words[key.word] |= value >> 64
-        words[key.word + 1] |= value & (1 << 64) - 1
+        target[key.word] |= value >> 64
+        target[key.word + 1] |= value & (1 << 64) - 1
     else:
-        words[key.word] |= value << key.shift
+        target[key.word] |= value << key.shift
 
 
 def _fits(where: str, value: int, width: int) -> int:
@@ -82,28 +92,26 @@ def _range(where: str, key: layout.Key, given: Key | None) -> tuple[int, int]:
 
 def data_words(where: str, action: Action, params: Mapping[str, int]) -> tuple[int, ...]:
     """An action's parameters as words of `data`."""
-    names = [one.name for one in action.params]
+    names = [param.name for param in action.params]
     if sorted(params) != sorted(names):
         raise DriverError(f"{where}: action {action.name}: want parameters {names}; got {sorted(params)}")
-    words: list[int] = []
-    for one in action.params:
-        value = _fits(f"{where}: {action.name}.{one.name}", params[one.name], one.width)
-        words += [value] if one.width <= 64 else [value >> 64, value & (1 << 64) - 1]
-    return tuple(words)
+    data: list[int] = []
+    for param in action.params:
+        value = _fits(f"{where}: {action.name}.{param.name}", params[param.name], param.width)
+        data += [value] if param.width <= 64 else [value >> 64, value & (1 << 64) - 1]
+    return tuple(data)
 
 
 def action_of(table: Table, name: str) -> Action:
     """An action that the table may have."""
-    return find({one.name: one for one in table.actions}, name, f"table {table.name}: action")
+    return find({action.name: action for action in table.actions}, name, f"table {table.name}: action")
 
 
 def row_of(table: Table, entry: Entry) -> Row:
     """Raises DriverError when the entry does not fit the table."""
     where = f"table {table.name}"
-    keys = {one.name: one for one in table.keys}
-    given: dict[str, Key] = {}
-    for name, one in entry.keys.items():
-        given[find(keys, name, f"{where}: field").name] = one
+    keys = {key.name: key for key in table.keys}
+    given = {find(keys, name, f"{where}: field").name: match for name, match in entry.keys.items()}
     exact = [0] * table.exact_words
     mask, value = [0] * table.masked_words, [0] * table.masked_words
     low, high = [0] * table.range_words, [0] * table.range_words
@@ -124,8 +132,8 @@ def row_of(table: Table, entry: Entry) -> Row:
             length = wanted.bit_count()
             if wanted != ((1 << key.width) - 1) >> (key.width - length) << (key.width - length):
                 raise DriverError(f"{place}: want a prefix; got mask {wanted:#x}")
-            if table.kind == "tuples" and not _prioritised(table):
-                priority = length
+            if table.kind == "tuples" and all(key.match not in ("ternary", "range") for key in table.keys):
+                priority = length  # with an LPM key alone the longest prefix wins
         _spread(key, bits & key.cut, value)
         _spread(key, wanted & key.cut, mask)
     if not 0 <= priority <= MAX_PRIORITY:
@@ -144,11 +152,6 @@ def row_of(table: Table, entry: Entry) -> Row:
         tuple(exact), tuple(mask), tuple(value), tuple(low), tuple(high), priority if table.kind != "exact" else 0,
         number, data,
     )  # fmt: skip
-
-
-def _prioritised(table: Table) -> bool:
-    """Rows have priorities of their own; of a table with an LPM key alone, the longest prefix wins."""
-    return any(key.match in ("ternary", "range") for key in table.keys)
 
 
 def packed(table: Table | layout.Profile, row: Row) -> bytes:
@@ -171,5 +174,5 @@ def entry_of(table: Table, preset: Preset) -> Entry:
         if kind not in kinds:
             raise DriverError(f"table {table.name}: {name}: can't match by {kind}")
         keys[name] = kinds[kind](value, other)
-    params = {one.name: value for one, value in zip(table.action(preset.action).params, preset.params, strict=True)}
+    params = {param.name: value for param, value in zip(table.action(preset.action).params, preset.params, strict=True)}
     return Entry(table.name, keys, preset.action, params, preset.priority)

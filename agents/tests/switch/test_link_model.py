@@ -7,10 +7,8 @@ import ctypes
 import random
 import statistics
 import struct
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,28 +19,10 @@ from testctl_agent.spec.units import Duration, Rate
 from testctl_agent.switch.ebpf_links import Link, packed
 
 from agents.tests.switch.changing_link import OPPORTUNITY, ChangingLink, TraceLink, value_at
-from plugins.p4c_ebpf.tests.test_port_model import HEADER, Departure, Port
+from agents.tests.switch.test_port_model import Departure, Port, compiled
 
-SHIMS = """
-#include <linux/types.h>
-#include <stddef.h>
-#define SEC(name)
-#undef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#define __noinline __attribute__((noinline))
-#define __uint(name, value) int (*name)[value]
-#define __type(name, value) value *name
-#define __array(name, value) value *name[1]
-#define opaque(x)
-#define BPF_MAP_TYPE_ARRAY 2
-#define BPF_MAP_TYPE_HASH 1
-#define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
-struct bpf_spin_lock { __u32 held; };
-static int misused;
-static void bpf_spin_lock(struct bpf_spin_lock *lock) { misused |= lock->held++; }
-static void bpf_spin_unlock(struct bpf_spin_lock *lock) { misused |= --lock->held; }
+NATIVE = """
 static void *bpf_map_lookup_elem(void *map, const void *key);
-#include "port_model.h"
 #include "link_model.h"
 static struct port *port;
 static struct link *link_value;
@@ -100,13 +80,7 @@ class Native:
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Native:
-    where: Path = tmp_path_factory.mktemp("link_model")
-    (where / "native.c").write_text(SHIMS)
-    argv = ["cc", "-O2", "-Wall", "-Werror", "-Wno-unused-variable", f"-I{HEADER.parent}", "-shared", "-fPIC"]
-    subprocess.run([*argv, "-o", where / "native.so", where / "native.c"], check=True)
-    library = ctypes.CDLL(str(where / "native.so"))
-    library.size.restype = ctypes.c_ulong
-    return Native(library)
+    return Native(compiled(tmp_path_factory.mktemp("link_model"), NATIVE))
 
 
 def _sizes(largest: list[tuple[int, int | None]], answered: bool) -> int | str:

@@ -15,7 +15,7 @@ from p4c_ebpf import runtime
 from agents.tests.switch.ideal_link import MAX_BYTES, Link
 
 HEADER = Path(runtime.__path__[0]) / "port_model.h"
-NATIVE = """
+SHIMS = """
 #include <linux/types.h>
 #include <stddef.h>
 #define SEC(name)
@@ -23,13 +23,20 @@ NATIVE = """
 #define __always_inline inline __attribute__((always_inline))
 #define __uint(name, value) int (*name)[value]
 #define __type(name, value) value *name
+#define __array(name, value) value *name[1]
+#define __noinline __attribute__((noinline))
+#define opaque(x)
 #define BPF_MAP_TYPE_ARRAY 2
 #define BPF_MAP_TYPE_HASH 1
+#define BPF_MAP_TYPE_ARRAY_OF_MAPS 12
 struct bpf_spin_lock { __u32 held; };
 static int misused;
 static void bpf_spin_lock(struct bpf_spin_lock *lock) { misused |= lock->held++; }
 static void bpf_spin_unlock(struct bpf_spin_lock *lock) { misused |= --lock->held; }
 #include "port_model.h"
+"""
+"""What the headers need of BPF, and a lock that is checked."""
+NATIVE = """
 int enqueue(struct port *port, __u64 now, __u32 bytes, struct departure *departure)
 {
 	*departure = port_enqueue(port, now, bytes);
@@ -59,14 +66,19 @@ class Departure(ctypes.Structure):
     )
 
 
-@pytest.fixture(scope="session")
-def native(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    where = tmp_path_factory.mktemp("port_model")
-    (where / "native.c").write_text(NATIVE)
+def compiled(where: Path, source: str) -> ctypes.CDLL:
+    """C that follows the shims, as a library."""
+    (where / "native.c").write_text(SHIMS + source)
     argv = ["cc", "-O2", "-Wall", "-Werror", "-Wno-unused-variable", f"-I{HEADER.parent}", "-shared", "-fPIC"]
     subprocess.run([*argv, "-o", where / "native.so", where / "native.c"], check=True)
     library = ctypes.CDLL(str(where / "native.so"))
     library.size.restype = ctypes.c_ulong
+    return library
+
+
+@pytest.fixture(scope="session")
+def native(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    library = compiled(tmp_path_factory.mktemp("port_model"), NATIVE)
     assert library.size() == ctypes.sizeof(Port)
     return library
 
