@@ -59,7 +59,7 @@ KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12").split(",")
 @pytest.fixture(scope="session", params=KERNELS)
 def kernel(request: pytest.FixtureRequest) -> Path:
     """The lab's kernel binary, each that the project builds in turn."""
-    from testctl.testbeds.lab import built
+    from testctl.lab.built import built
 
     found = built(request.param)
     if found is None:

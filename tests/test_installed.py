@@ -183,7 +183,7 @@ def test_an_ordinary_user_has_it_too(testctl: Path, empty: Path, digest: str) ->
 
 def lab_run(where: Path, words: Callable[[list[str]], list[str]]) -> dict[str, Any]:
     """A run of PLAN in a directory that has nothing but it, with kernels of this machine's cache; its summary."""
-    from testctl.testbeds.lab import built
+    from testctl.lab.built import built
 
     kernel = built("6.12")
     assert kernel is not None, "kernel 6.12 is not built: tools/setup 6.12"

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from testctl.lab import boot_words
+from testctl.lab import boot_parameters
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -33,7 +33,7 @@ def run(where: Path, kernel: str, boot: str) -> tuple[int, Path, str]:
     plan.write_text(PLAN.format(kernel=kernel), encoding="utf-8")
     out = where / (boot.partition(".")[0] or "plain")
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out)]
-    env = os.environ | {boot_words.SET: boot}
+    env = os.environ | {boot_parameters.SET: boot}
     done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=env)
     return done.returncode, out, done.stdout + done.stderr
 
@@ -68,7 +68,7 @@ def test_the_labs_own_words_are_refused(tmp_path: Path) -> None:
 def test_a_warning_fails_a_program(tmp_path: Path) -> None:
     """`lab exec` says it, and does not succeed; a failing program's own exit code stays."""
     argv = [sys.executable, "-m", "testctl.cli.main", "lab", "exec"]
-    env = os.environ | {boot_words.SET: "testctl_fault.warn=1"}
+    env = os.environ | {boot_parameters.SET: "testctl_fault.warn=1"}
     done = subprocess.run([*argv, "--", "echo", "fine"], capture_output=True, text=True, check=False, env=env)
     assert (done.returncode, done.stdout) == (1, "fine\n")
     assert done.stderr.startswith("the lab's kernel reports a fault of its own: ")

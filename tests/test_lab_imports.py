@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from testctl.core.outcome import Outcome
 from testctl.execution.point import measure
 from testctl.lab import machine
 from testctl.plan import load_plan
@@ -26,13 +27,13 @@ tuples:
 @pytest.mark.lab
 def test_nothing_is_looked_for_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left: set[str] = set()
-    wall = machine._wall
+    outcome_of = machine.outcome_of
 
-    def seen(home: Path) -> dict[str, float]:
+    def seen(home: Path) -> Outcome:
         left.update(path.name for path in home.iterdir())
-        return wall(home)
+        return outcome_of(home)
 
-    monkeypatch.setattr(machine, "_wall", seen)
+    monkeypatch.setattr(machine, "outcome_of", seen)
     (point,) = load_plan(PLAN, metrics={}).points
     result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
     assert result.verdict == "pass", result.reason

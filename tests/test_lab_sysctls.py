@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from testctl.lab.built import kernel_for
 from testctl.lab.kernel_ccs import check_ccs
 from testctl.lab.kernel_lists import FIXED, SYSCTLS, has
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import load_plan
 from testctl.results import RunPoint, load_run
 from testctl.testbeds.choose import find
-from testctl.testbeds.lab import kernel_for
 from testctl_agent.params import registry
 from testctl_agent.params.sysctls import type_of
 from testctl_agent.params.types import Never

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.testbeds.lab import built
+from testctl.lab.built import built
 
 UID = 61234
 ONLY = "-all,+dac_read_search"

@@ -19,9 +19,9 @@ from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.execution.pool import LocalPool, Pool
 from testctl.plan import Point, load_plan
-from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import spec_of
+from testctl.testbeds.ready import ReadyTestbed
 from testctl_cluster import ClusterPool
 
 SHORT = """
@@ -79,7 +79,7 @@ def _cluster(where: Path, workers: int) -> Iterator[Pool]:
         yield ClusterPool(address)
 
 
-def _a_minute(pool: Pool, bed: Bed, points: tuple[Point, ...], where: Path) -> float:
+def _a_minute(pool: Pool, bed: ReadyTestbed, points: tuple[Point, ...], where: Path) -> float:
     run = Path(tempfile.mkdtemp(dir=where))
     (run / "points").mkdir()
     started = time.perf_counter()

@@ -60,7 +60,7 @@ def started(program: Program, spec: dict[str, Any]) -> Process | None:
         argv = ["ip", "netns", "exec", program.host, *program.argv]
         return start_with(argv, (outputs[0], outputs[1]), spec["environment"], spec["directory"])
     except OSError as error:
-        os.write(outputs[1], f"{program.words}: can't be started: {error.strerror}\n".encode())
+        os.write(outputs[1], f"{program.command_line}: can't be started: {error.strerror}\n".encode())
         return None
     finally:
         for output in outputs:

@@ -28,7 +28,7 @@ from testctl.report import write as writing
 from testctl.results import Run, RunPoint, layout, load_run
 from testctl.results.work import WORK
 from testctl.serve.runs import Runs
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl_agent.spec.errors import PlanError
 
 LOSS = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss"
@@ -62,7 +62,7 @@ class Recorded:
 class Here:
     """A pool that works on the points itself, one by one."""
 
-    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+    def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         for point in points:
             yield point, *run_one(testbed, point, run, keep_captures)
 
@@ -142,7 +142,7 @@ def test_a_run_in_progress_shows_what_is_known_of_its_points(tmp_path: Path) -> 
     seen = []
 
     class Looking(Here):
-        def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+        def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
             for done in super().work(testbed, points, run, keep_captures):
                 yield done
                 (line,) = Runs(tmp_path).lines()

@@ -25,7 +25,7 @@ from testctl.metrics import metric_names
 from testctl.plan import Plan, Point, load_plan
 from testctl.report import Progress
 from testctl.results import PointResult, RunWriter, write_point
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 COUNT = int(os.environ.get("TESTCTL_OPENS_POINTS", "300"))
 FAILING = len(range(0, COUNT, 3))
@@ -75,7 +75,7 @@ class Nowhere:
 class Written:
     """A pool whose points are written as a worker writes them, which is not counted; every third is slow."""
 
-    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+    def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         for number, point in enumerate(points):
             result = PointResult(
                 point=point.to_json(),

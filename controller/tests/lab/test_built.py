@@ -12,9 +12,9 @@ import pytest
 from testctl.lab import cc, kernel, source
 from testctl.lab.built import built, kernel_for
 from testctl.lab.inputs import Inputs, needed
+from testctl.lab.kernel_ccs import ccs_of
 from testctl.plan import load_plan
 from testctl.system import checkout
-from testctl.testbeds.lab import ccs_of
 from testctl_agent.spec.errors import TestbedError
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from testctl.lab.debian import Archive, Available, SecondApt, own_archives
+from testctl.lab.debian import Archive, Available, SecondApt, own_archive
 from testctl.lab.source import find
 from testctl_agent.spec.errors import PlanError, TestbedError
 
@@ -62,7 +62,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
 
 
 def second(archive: Archive, *suites: str) -> SecondApt:
-    apt = SecondApt(suites or ("new-backports", "next"), [archive])
+    apt = SecondApt(suites or ("new-backports", "next"), archive)
     apt.update()
     return apt
 
@@ -108,7 +108,7 @@ def test_what_can_not_be_had(archive: Archive, tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="the lists of nosuch can't be had from file:"):
         second(archive, "nosuch")
     with pytest.raises(PlanError, match="suite 'a b': want the name of a Debian suite"):
-        SecondApt(["a b"], [archive])
+        SecondApt(["a b"], archive)
     with pytest.raises(
         TestbedError, match=r"linux-source-7\.4_7\.4-1_all\.deb: want /usr/src/linux-source-7\.4\.tar\.xz"
     ):
@@ -122,5 +122,5 @@ def test_what_can_not_be_had(archive: Archive, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.path.exists("/etc/debian_version") is False, reason="needs Debian's own sources list")
 def test_the_machines_own_archive_is_the_one_of_its_release() -> None:
-    (mine,) = own_archives()
-    assert mine.uri.rstrip("/").endswith("debian")
+    own = own_archive()
+    assert own.uri.rstrip("/").endswith("debian")

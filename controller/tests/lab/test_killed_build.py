@@ -25,7 +25,8 @@ from pathlib import Path
 from testctl.lab import kernel
 from testctl.lab.source import find
 
-kernel._prepare = lambda work, variant="": []  # the edits want the files of a kernel
+kernel.put_sources = lambda *_: None
+kernel.apply_edits = lambda *_: []  # they want the files of a kernel
 
 def main():
     kernel.build(find("mine", Path(sys.argv[1])), lambda *step: None)

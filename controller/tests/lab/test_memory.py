@@ -68,14 +68,14 @@ def test_as_much_as_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
             memory.lab_mb(star(2))
 
 
-def test_whether_there_is_room(tmp_path: Path) -> None:
+def test_whether_labs_fit_into_the_memory(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text("MemTotal:  8000000 kB\nMemAvailable:   4194304 kB\n")
     assert free_mb(tmp_path / "meminfo") == 4096
-    assert memory.has_room(1024, 4, 4096) == ""
-    assert memory.has_room(1024, 5, 4096) == (
+    assert memory.shortage(1024, 4, 4096) == ""
+    assert memory.shortage(1024, 5, 4096) == (
         "5 labs at once need about 5 x 1024 MB of memory, and this machine has 4096 MB free: want --jobs 4"
     )
-    assert memory.has_room(5000, 1, 4096) == "a lab needs about 5000 MB of memory, and this machine has 4096 MB free"
+    assert memory.shortage(5000, 1, 4096) == "a lab needs about 5000 MB of memory, and this machine has 4096 MB free"
 
 
 @pytest.mark.parametrize(

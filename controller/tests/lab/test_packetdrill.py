@@ -42,7 +42,7 @@ def tree(tmp_path: Path) -> Path:
 def test_the_variants_are_those_of_the_trees_runner(tree: Path) -> None:
     assert variants(RUNNER, tree) == WORDS
     cases = cases_of(scripts_of([], tree), tree)
-    assert [(case.name, case.words) for case in cases] == [
+    assert [(case.name, case.options) for case in cases] == [
         ("tcp_a.pkt ipv4", WORDS["ipv4"]),
         ("tcp_a.pkt ipv6", WORDS["ipv6"]),
         ("tcp_b.pkt ipv6", WORDS["ipv6"]),
@@ -69,14 +69,14 @@ def test_scripts_elsewhere_get_the_trees_variants_or_plain_ones(tree: Path, tmp_
     own = tmp_path / "own" / "mine.pkt"
     own.parent.mkdir()
     own.write_text("0 socket(...) = 3\n")
-    assert [case.words for case in cases_of(scripts_of([str(own)], tree), tree)] == list(WORDS.values())
+    assert [case.options for case in cases_of(scripts_of([str(own)], tree), tree)] == list(WORDS.values())
     plain = cases_of(scripts_of([str(own.parent)], None), None)
-    assert [case.words[0] for case in plain] == [
+    assert [case.options[0] for case in plain] == [
         "--ip_version=ipv4", "--ip_version=ipv6", "--ip_version=ipv4-mapped-ipv6"
     ]  # fmt: skip
-    assert "--mtu=1520" in plain[1].words, "an MSS of 1460, as of IPv4"
-    assert plain[1].words[-4:] == ("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR")
-    assert all(any(word.startswith("--remote_ip=") for word in case.words) for case in plain)
+    assert "--mtu=1520" in plain[1].options, "an MSS of 1460, as of IPv4"
+    assert plain[1].options[-4:] == ("-D", "CMSG_LEVEL_IP=SOL_IPV6", "-D", "CMSG_TYPE_RECVERR=IPV6_RECVERR")
+    assert all(any(word.startswith("--remote_ip=") for word in case.options) for case in plain)
 
 
 def test_what_a_case_has_of_tmp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -143,21 +143,21 @@ def test_verdicts() -> None:
     case = Case(Path("/s/a.pkt"), "ipv4", ())
     assert judged(case, 0, "what it prints\n", [], 1.5).verdict == "pass"
     failed = judged(case, 1, "a.pkt:3: error\n  script packet: x\n", [], 1.5)
-    assert (failed.verdict, failed.words) == ("fail", "a.pkt:3: error\n  script packet: x")
-    assert judged(case, -11, "", [], 0).words == "exit -11"
+    assert (failed.verdict, failed.text) == ("fail", "a.pkt:3: error\n  script packet: x")
+    assert judged(case, -11, "", [], 0).text == "exit -11"
     other = judged(case, 1, "sysctl: cannot stat /proc/sys/x\na.pkt:3: error\n  actual packet: x\n", [], 1.5)
-    assert (other.verdict, other.words) == (
+    assert (other.verdict, other.text) == (
         "fail",
         "a.pkt:3: error\n  actual packet: x\nsysctl: cannot stat /proc/sys/x",
     )
     why = "assertion len >= sizeof(struct _tcp_info) failed at code.c line 148"
     unfit = judged(case, 1, f"sysctl: cannot stat /proc/sys/x\n{why}\n", [], 1.5)
-    assert (unfit.verdict, unfit.words) == ("broken", f"{why}\nsysctl: cannot stat /proc/sys/x")
+    assert (unfit.verdict, unfit.text) == ("broken", f"{why}\nsysctl: cannot stat /proc/sys/x")
     assert judged(case, 1, f"{why}\n", ["WARNING: at net/ipv4"], 1.5).verdict == "fail", "the kernel's own fault"
     why = "a.pkt: error executing init command: non-zero status 127"
     before = judged(case, 1, f"sh: 1: ./x.sh: not found\n{why}\n", [], 1.5)
-    assert (before.verdict, before.words.splitlines()[0]) == ("broken", why)
+    assert (before.verdict, before.text.splitlines()[0]) == ("broken", why)
     faulty = judged(case, 0, "", ["WARNING: at net/ipv4"], 0)
-    assert (faulty.verdict, faulty.words) == ("fail", "kernel: WARNING: at net/ipv4")
+    assert (faulty.verdict, faulty.text) == ("fail", "kernel: WARNING: at net/ipv4")
     never = judged(case, 1000, "", [], 3600)
-    assert (never.verdict, never.words) == ("broken", "did not end within 3600 s of virtual time")
+    assert (never.verdict, never.text) == ("broken", "did not end within 3600 s of virtual time")

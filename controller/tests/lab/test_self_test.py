@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.lab import boot_words
+from testctl.lab import boot_parameters
 from testctl.lab.self_test import FILE, SECCOMP, Check, SelfTest, judged, kept
 from testctl.system import checkout
 from testctl_agent.spec.errors import PlanError
@@ -55,20 +55,20 @@ def test_user_processes_run_by_seccomp_where_the_self_test_saw_that_it_repeats(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(SECCOMP, raising=False)
-    assert boot_words.words(kernel) == []
+    assert boot_parameters.parameters(kernel) == []
     SelfTest((Check("a", True, "b"),), seccomp=True).keep(kernel.parent)
-    assert boot_words.words(kernel) == ["seccomp=auto"]
-    assert boot_words.words(kernel, seccomp=False) == []
+    assert boot_parameters.parameters(kernel) == ["seccomp=auto"]
+    assert boot_parameters.parameters(kernel, seccomp=False) == []
     monkeypatch.setenv(SECCOMP, "off")
-    assert boot_words.words(kernel) == []
+    assert boot_parameters.parameters(kernel) == []
     SelfTest((), seccomp=False).keep(kernel.parent)
     monkeypatch.setenv(SECCOMP, "on")
-    assert boot_words.words(kernel) == ["seccomp=auto"]
+    assert boot_parameters.parameters(kernel) == ["seccomp=auto"]
     kernel.write_bytes(b"an older kernel, to which the word is one of its first process")
-    assert boot_words.words(kernel) == []
+    assert boot_parameters.parameters(kernel) == []
     monkeypatch.setenv(SECCOMP, "yes")
     with pytest.raises(PlanError, match="TESTCTL_LAB_SECCOMP: want on or off; got 'yes'"):
-        boot_words.words(kernel)
+        boot_parameters.parameters(kernel)
 
 
 def test_what_is_kept_beside_the_kernel(tmp_path: Path) -> None:
@@ -82,12 +82,12 @@ def test_what_is_kept_beside_the_kernel(tmp_path: Path) -> None:
 
 
 def test_words_of_the_environment_are_part_of_the_code_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(boot_words.SET, raising=False)
-    assert boot_words.key() == ""
-    monkeypatch.setenv(boot_words.SET, "slub_debug=FZ")
-    assert len(boot_words.key()) == 16
-    boot_words.check()
+    monkeypatch.delenv(boot_parameters.SET, raising=False)
+    assert boot_parameters.key() == ""
+    monkeypatch.setenv(boot_parameters.SET, "slub_debug=FZ")
+    assert len(boot_parameters.key()) == 16
+    boot_parameters.check()
     for word in ("time-travel=off", "mem=1G", "seccomp=on"):
-        monkeypatch.setenv(boot_words.SET, word)
+        monkeypatch.setenv(boot_parameters.SET, word)
         with pytest.raises(PlanError, match=f"got '{word}'"):
-            boot_words.check()
+            boot_parameters.check()

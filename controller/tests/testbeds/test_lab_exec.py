@@ -18,7 +18,7 @@ PAIR = load_topology("pair")
 
 def test_the_command_runs_on_the_first_host_or_on_the_one_named() -> None:
     (alone,) = programs_of([], ["true", "a b"], PAIR)
-    assert (alone.host, alone.argv, alone.words) == ("sender", ("true", "a b"), "true 'a b'")
+    assert (alone.host, alone.argv, alone.command_line) == ("sender", ("true", "a b"), "true 'a b'")
     (named,) = programs_of(["receiver"], ["true"], PAIR)
     assert named.host == "receiver"
 

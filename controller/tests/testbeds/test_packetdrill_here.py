@@ -20,8 +20,8 @@ def test_the_machine_s_files_are_read_only(tmp_path: Path) -> None:
     owned = Path("/var/testctl-owned")
     try:
         for written in (owned, tmp_path / "mine"):
-            end = packetdrill._here(program, Case(tmp_path / "script.pkt", "ipv4", (str(written),)), 60)
-            assert "Read-only file system" in end.words
+            end = packetdrill._in_namespace(program, Case(tmp_path / "script.pkt", "ipv4", (str(written),)), 60)
+            assert "Read-only file system" in end.text
             assert not written.exists()
     finally:
         owned.unlink(missing_ok=True)
@@ -37,6 +37,6 @@ def test_a_script_s_directory_stays_below_tmp() -> None:
         program.chmod(0o755)
         (home / "helper").write_text("here\n")
         script.write_text("0 nothing\n")
-        end = packetdrill._here(program, Case(script, "ipv4", ()), 60)
-        assert end.words.splitlines() == [str(script.parent), "here", "0 nothing", home.name]
+        end = packetdrill._in_namespace(program, Case(script, "ipv4", ()), 60)
+        assert end.text.splitlines() == [str(script.parent), "here", "0 nothing", home.name]
         assert other.exists()

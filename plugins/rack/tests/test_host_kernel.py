@@ -86,7 +86,7 @@ def test_a_tree_that_was_built_in_is_not_clean(tree: Path, left: str) -> None:
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_kernel, "_there", lambda program: program not in ("rsync", "depmod"))
+    monkeypatch.setattr(host_kernel, "PROGRAMS", {"sh": "dash", "no-rsync": "rsync", "no-depmod": "kmod"})
     with pytest.raises(TestbedError, match=r"want Debian's packages rsync, kmod.*apt-get install rsync kmod"):
         host_kernel.check_programs()
 

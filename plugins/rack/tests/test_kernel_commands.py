@@ -76,7 +76,7 @@ def test_a_host_that_is_none(command: Call, tree: Path, inventory: Path) -> None
 def test_a_controller_without_the_programs(
     command: Call, tree: Path, inventory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_kernel, "_there", lambda program: program != "dh_builddeb")
+    monkeypatch.setattr(host_kernel, "PROGRAMS", {"sh": "dash", "no-dh_builddeb": "debhelper"})
     code, _, said = command("kernel", "install", "mine", "--from", str(tree), "--testbed", str(inventory))
     assert code == 3
     assert "want Debian's packages debhelper on this controller" in said

@@ -149,7 +149,7 @@ def kernels(monkeypatch: pytest.MonkeyPatch, hosts: Hosts, *wanted: str) -> Kern
     monkeypatch.setattr(module, "Booted", lambda rack, ticket="": hosts)
     monkeypatch.setattr(module, "boot_leases", hosts.leases)
     monkeypatch.setattr(module.power, "cycle", hosts.power)
-    monkeypatch.setattr(module.power, "last_words", lambda machine: "its console: Kernel panic")
+    monkeypatch.setattr(module.power, "last_lines", lambda machine: "its console: Kernel panic")
     seen = hosts.all(machines.values())
     rack = Rack(Path("inventory/mine"), machines, Path())
     found = Kernels.for_run(rack, {name: set(wanted) for name in machines}, seen)
@@ -286,11 +286,11 @@ def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Kernels.for_run(rack, {"alpha": {"", "6.12"}}, {"alpha": Seen(NEW, "1")}) is None
 
 
-def test_the_last_words_of_a_console(tmp_path: Path) -> None:
+def test_the_last_lines_of_a_console(tmp_path: Path) -> None:
     """A panic that scrolled away comes first; what moves a cursor is left out."""
     console = tmp_path / "console"
     trace = [f"[    1.{number:06d}]  frame_{number}" for number in range(30)]
     console.write_text("\n".join(["[    0.9] Kernel panic - not syncing", *trace, "\x1b[H\x1b[JBooting"]), "utf-8")
-    said = power.last_words(Machine("alpha", "host", "192.0.2.1:7400", commands={"console": ("cat", str(console))}))
+    said = power.last_lines(Machine("alpha", "host", "192.0.2.1:7400", commands={"console": ("cat", str(console))}))
     assert said.startswith("the last lines of its console: [    0.9] Kernel panic - not syncing | [    1.000019]")
     assert said.endswith("frame_29 | Booting")

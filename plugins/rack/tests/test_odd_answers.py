@@ -23,9 +23,9 @@ from testctl.plan import Point, load_plan
 from testctl.records import load_raw
 from testctl.records.counters import read_counters
 from testctl.report import Progress
-from testctl.testbeds.bed import NotOurs
 from testctl.testbeds.point_runner import result_of
 from testctl.testbeds.point_spec import spec_of
+from testctl.testbeds.ready import NotOurs
 from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 from testctl_agent.wire.results import COMPARED, PROBED, FlowEnd

@@ -34,7 +34,7 @@ def test_an_error_has_no_word_of_the_command(
         one = Machine("alpha", "host", "192.0.2.1:7400", commands={"power_on": command, "power_off": command})
         what = "power_off"
     if what == "console":
-        text = power.last_words(one)
+        text = power.last_lines(one)
     else:
         with pytest.raises(TestbedError) as failed:
             power.cycle(one)

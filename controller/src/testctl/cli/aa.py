@@ -13,7 +13,10 @@ from rich.console import Console
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, KernelName, PlanFile, Sets, Without, load
+from testctl.cli.options import AsJson
+from testctl.cli.runs import KernelName, PlanFile, Sets, Without, load
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 
 def aa(
@@ -47,18 +50,16 @@ def aa(
 
     from testctl.noise.aa_test import check_of, run_check
     from testctl.report import Progress
-    from testctl.testbeds.choose import find
-    from testctl.testbeds.testbed import Request
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed, fit)
     with interruptible():
-        where = find(testbed)
-        bed = where.ready([check.point], Request(jobs=check.jobs[-1], commands=True))
+        chosen = find(testbed)
+        ready = chosen.ready([check.point], Request(jobs=check.jobs[-1], commands=True))
         progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
         try:
-            measured, place = run_check(plan, bed, check, results, progress)
+            measured, place = run_check(plan, ready, check, results, progress)
         except KeyboardInterrupt:
-            where.interrupted()
+            chosen.interrupted()
             print("interrupted; nothing is kept", file=sys.stderr)
             sys.exit(INTERRUPTED)
         if as_json:
@@ -69,26 +70,26 @@ def aa(
 
 def _print(measured: dict[str, Any], place: Path) -> None:
     print(f"alone, {measured['repeat']} times:")
-    for name, one in measured["alone"].items():
-        low, high = one["cv_95"]
-        print(f"  {name}: mean {one['mean']:.6g}, varies by {one['cv']:.2%} (95 %: {low:.2%} to {high:.2%})")
+    for name, noise in measured["alone"].items():
+        low, high = noise["cv_95"]
+        print(f"  {name}: mean {noise['mean']:.6g}, varies by {noise['cv']:.2%} (95 %: {low:.2%} to {high:.2%})")
     for jobs, level in measured["beside"].items():
         verdict = ("yes" if level["may"] else "no") + ("" if level["sure"] else ", but the interval leaves it open")
         print(f"{jobs} at once: {verdict}: {level['why']}")
-    for host, one in measured.get("jitter", {}).items():
-        _print_jitter(host, one)
+    for host, jitter in measured.get("jitter", {}).items():
+        _print_jitter(host, jitter)
     print(f"at most {measured['most_at_once']} at once\nnoise  {place / 'noise.json'}")
 
 
-def _print_jitter(host: str, one: dict[str, Any]) -> None:
+def _print_jitter(host: str, jitter: dict[str, Any]) -> None:
     from testctl.noise.fit import Jitter
 
-    found = Jitter(one["distribution"], one["mean_ns"], one["tail_ns"], one["tail_every"])
-    print(f"{host} was late, at {one['interrupts']} interrupts; in a lab:")
-    for words in found.tuples(host):
-        print(f"  - [{', '.join(words)}]")
-    for name, measured in one["measured_us"].items():
-        print(f"    {name}: measured {measured:g} µs, with these tuples {one['model_us'][name]:g} µs")
+    model = Jitter(jitter["distribution"], jitter["mean_ns"], jitter["tail_ns"], jitter["tail_every"])
+    print(f"{host} was late, at {jitter['interrupts']} interrupts; in a lab:")
+    for values in model.tuples(host):
+        print(f"  - [{', '.join(values)}]")
+    for name, measured in jitter["measured_us"].items():
+        print(f"    {name}: measured {measured:g} µs, with these tuples {jitter['model_us'][name]:g} µs")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import MaxPoints, PlanFile, Sets, Without
+from testctl.cli.options import AsJson
+from testctl.cli.runs import MaxPoints, PlanFile, Sets, Without, load
+from testctl.cli.search import near
+from testctl.cli.source import BuildProgress
+from testctl.lab.tree_kernel import SOURCE
+from testctl.plan.diagnostics import show
+from testctl.plan.subset import subset
 
 if TYPE_CHECKING:
     from testctl.bisect.criterion import Criterion
@@ -51,59 +58,50 @@ def bisect(
     resume: Annotated[bool, typer.Option("--resume", help="go on with a bisection that was interrupted")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="of make")] = os.cpu_count() or 1,
     max_points: MaxPoints = 100,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the commit of a kernel tree that makes a plan fail, changes a metric, or changes any packet.
 
     Exit 0: found; 1: only commits are left that can't be judged; 2: bad input; 3: the lab failed, or does not repeat.
     """
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.bisect import repository
+    from testctl.bisect.measure import Bench
     from testctl.bisect.search import search
     from testctl.bisect.write import PAGE, line_of, lines, to_json, write
-    from testctl.cli.labs import _progress
-    from testctl.lab.tree_kernel import SOURCE
 
     criterion = _criterion(metric, expect, digest)
     tree = source.resolve()
     if not tree.is_dir():
         raise PlanError(f"--source {source}: want a git checkout of a kernel tree; there is no such directory")
-    ends = [_commit(tree, option, word) for option, word in (("--good", good), ("--bad", bad))]
+    ends = [_commit(tree, option, revision) for option, revision in (("--good", good), ("--bad", bad))]
     repository.between(tree, *ends)
     plan = _plan(file, sets, without, max_points, point, criterion)
     name = f"{plan.name}-{ends[0].id[:12]}-{ends[1].id[:12]}"
     directory = out or Path("results") / "bisect" / name
     _begin(directory, resume)
 
-    def told(step: Step) -> None:
+    def print_step(step: Step) -> None:
         print(line_of(step), file=sys.stderr, flush=True)
-
-    from testctl.bisect.measure import Bench
 
     with interruptible():
         try:
-            with _progress() as progress:
+            with BuildProgress() as progress:
                 bench = Bench(tree, SOURCE, plan, directory.resolve(), _key(plan), progress, jobs)
-                found = search(bench, ends[0], ends[1], criterion, told)
+                result = search(bench, ends[0], ends[1], criterion, print_step)
         except KeyboardInterrupt:
             print("interrupted; what was judged is kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
-        write(found, directory)
+        write(result, directory)
         if as_json:
-            print(json.dumps(to_json(found), indent=1))
+            print(json.dumps(to_json(result), indent=1))
         else:
-            print("\n".join([*lines(found), f"report  {directory / PAGE}"]))
-    sys.exit(0 if found.culprit else UNDECIDED)
+            print("\n".join([*lines(result), f"report  {directory / PAGE}"]))
+    sys.exit(0 if result.culprit else UNDECIDED)
 
 
 def _criterion(metric: str, expect: str, digest: bool) -> Criterion:
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.bisect.criterion import Criterion
-    from testctl.cli.search import near
     from testctl.metrics import metric_names
-    from testctl.plan.diagnostics import show
 
     if sum(map(bool, (metric, expect, digest))) > 1:
         raise PlanError("want one of --metric, --expect and --digest")
@@ -113,13 +111,11 @@ def _criterion(metric: str, expect: str, digest: bool) -> Criterion:
     return Criterion(expect, metric, digest)
 
 
-def _commit(tree: Path, option: str, word: str) -> Commit:
-    from testctl_agent.spec.errors import PlanError
-
+def _commit(tree: Path, option: str, revision: str) -> Commit:
     from testctl.bisect import repository
 
     try:
-        return repository.commit(tree, word)
+        return repository.commit(tree, revision)
     except PlanError as error:
         raise PlanError(f"{option}: {error}") from error
 
@@ -128,14 +124,8 @@ def _plan(
     file: Path, sets: list[str] | None, without: list[str] | None, most: int, point: str, criterion: Criterion
 ) -> Plan:
     """The plan on the kernels of the tree, or the one point of it."""
-    from testctl_agent.spec.errors import PlanError
-
-    from testctl.cli.runs import load
-    from testctl.lab.tree_kernel import SOURCE
-    from testctl.plan.subset import subset
-
     plan = load(file, "lab", sets, SOURCE, most, without)
-    names = [one.name for one in plan.expectations]
+    names = [expectation.name for expectation in plan.expectations]
     if criterion.expect and criterion.expect not in names:
         raise PlanError(f"--expect {criterion.expect!r}: want an expectation of the plan; there are: "
                         f"{', '.join(names) or 'none'}")  # fmt: skip
@@ -143,17 +133,15 @@ def _plan(
         raise PlanError(f"{file}: it expects nothing; want an expectation, --metric NAME or --digest")
     if not point:
         return plan
-    mine = [one.id for one in plan.points if one.id.startswith(point)]
-    if len(mine) != 1:
-        there = ", ".join(mine or [one.id for one in plan.points][:8])
+    every = [planned.id for planned in plan.points]
+    ids = [id_ for id_ in every if id_.startswith(point)]
+    if len(ids) != 1:
         raise PlanError(f"--point {point!r}: want the id of one point, as testctl run PLAN --source DIR shows it; "
-                        f"there are {there}")  # fmt: skip
-    return subset(plan, mine)
+                        f"there are {', '.join(ids or every[:8])}")  # fmt: skip
+    return subset(plan, ids)
 
 
 def _begin(directory: Path, resume: bool) -> None:
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.bisect.measure import COMMITS
 
     if (directory / COMMITS).is_dir() and not resume:
@@ -165,7 +153,7 @@ def _begin(directory: Path, resume: bool) -> None:
 
 
 def _key(plan: Plan) -> str:
-    """What determines a measurement beside the commit: the points, what they expect, and the code of the lab."""
+    """A hash of what determines a measurement together with the commit: points, expectations, the lab's code."""
     from testctl.execution.assess import analysis_keys
     from testctl.testbeds.lab import code_hash
 

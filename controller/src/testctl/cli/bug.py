@@ -11,7 +11,7 @@ from pathlib import Path
 from testctl.system.checkout import cache_dir
 
 EXIT = 3
-"""As for what is broken: 1 would say that an expectation failed."""
+"""As for a broken testbed: 1 would say that an expectation failed."""
 
 
 def sentence(error: Exception) -> str:

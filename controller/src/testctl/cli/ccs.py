@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from testctl.lab import cc
+
 app = typer.Typer(help="The project's congestion controls, lab/cc/tcp_NAME.c.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="at most 15 letters, digits and '_'")]
@@ -16,7 +18,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="at most 15 letters, d
 @app.command()
 def new(name: Name) -> None:
     """Start a congestion control that compiles, and its test."""
-    from testctl.lab import cc
     from testctl.results.provenance import from_here
 
     source, test = cc.create(name)
@@ -32,8 +33,6 @@ def new(name: Name) -> None:
 @app.command("list")
 def list_ccs() -> None:
     """The congestion controls that a plan can name: those of lab/cc and Linux's own."""
-    from testctl.lab import cc
-
     for name, where in cc.names().items():
         print(f"{name:<16} {where}")
 
@@ -41,7 +40,5 @@ def list_ccs() -> None:
 @app.command()
 def check(name: Name) -> None:
     """Compile one for this machine and as BPF; as root, show it to this kernel's verifier."""
-    from testctl.lab import cc
-
     for line in cc.check(name):
         print(line, flush=True)

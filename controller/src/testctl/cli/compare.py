@@ -15,10 +15,13 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
 from testctl.cli.runs import load
-from testctl.cli.shows import AsJson
 from testctl.cli.source import METAVAR, built
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
+from testctl.execution.options import Options
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from testctl.compare import Comparison, Statistical
@@ -76,7 +79,7 @@ def compare(
 
     Exit 0: nothing got worse; 1: a verdict or metric did, or a point of A is not in B.
     """
-    from testctl.compare import check_alike, open_run, uri_of, verdicts_of, write_verdicts
+    from testctl.compare import check_alike, open_run, print_changes, uri_of, verdicts_of, write_verdicts
 
     if source:
         if second or more_a or more_b:
@@ -87,11 +90,14 @@ def compare(
     a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
     for run in (*a[1:], *b):
         check_alike(a[0], run, across_plans)
-    found = _compared(a, b, metric or [], least / 100, seed)
-    verdicts = verdicts_of(found, uri_of(second))
+    comparison = _compared(a, b, metric or [], least / 100, seed)
+    verdicts = verdicts_of(comparison, uri_of(second))
     write_verdicts(verdicts, {"junit": junit, "sarif": sarif, "markdown": markdown})
-    _print(found, everything, as_json)
-    sys.exit(1 if found.worse or (strict and found.differs) else 0)
+    if as_json:
+        print(json.dumps(comparison.to_json(), indent=1))
+    else:
+        print_changes(comparison, Console(), everything)
+    sys.exit(1 if comparison.worse or (strict and comparison.differs) else 0)
 
 
 def _run_both(file: Path, sources: Sequence[str], results: Path) -> tuple[Path, Path]:
@@ -116,21 +122,16 @@ def _run_both(file: Path, sources: Sequence[str], results: Path) -> tuple[Path, 
 
 def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
     """A run of a plan whose every point is on this kernel."""
-    from testctl.execution.options import Options
     from testctl.execution.pool import LocalPool
     from testctl.execution.run import run_plan
     from testctl.report import Progress
-    from testctl.testbeds.choose import find
-    from testctl.testbeds.testbed import Request
 
     progress = Progress(len(plan.points), Console(stderr=True))
-    bed = find(plan.testbed).ready(plan.points, Request(kernel=kernel, commands=True))
-    return run_plan(plan, bed, Options(results), progress, pool=LocalPool(1))
+    testbed = find(plan.testbed).ready(plan.points, Request(kernel=kernel, commands=True))
+    return run_plan(plan, testbed, Options(results), progress, pool=LocalPool(1))
 
 
 def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed: int) -> Comparison | Statistical:
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.compare import compare_runs, deterministic, judge_runs
     from testctl.metrics import metric_names
 
@@ -142,15 +143,6 @@ def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed
     if metrics or len(a) + len(b) > 2:
         raise PlanError(f"{a[0].path}: a run in the lab is compared exactly, without --metric, --more-a and --more-b")
     return compare_runs(a[0], b[0], least)
-
-
-def _print(found: Comparison | Statistical, everything: bool, as_json: bool) -> None:
-    from testctl.compare import print_changes
-
-    if as_json:
-        print(json.dumps(found.to_json(), indent=1))
-    else:
-        print_changes(found, Console(), everything)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -14,13 +14,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import typer
+from testctl_agent.params import registry
+
+from testctl.lab import built
+from testctl.plan import load_plan, topology_names
+from testctl.plan.registry import Parameters
 
 MOST = 300
 """Words offered at once."""
 DEPTH = 3
 """Directories below the one that the word names."""
 LONGEST_S = 1.0
-"""A search of large directories ends after so long, with what was found."""
+"""The time after which a search of large directories ends, with its results up to then."""
 CURVES = sorted(path.stem for path in (Path(__file__).parents[1] / "curves").glob("[a-z]*.py"))
 """The names of the curves, without the time that their import takes."""
 
@@ -31,10 +36,10 @@ Offer = Callable[..., list[str]]
 
 
 def all_curves() -> list[str]:
-    """The names of the curves, with those of other distributions, which are not imported."""
+    """The names of the curves, also of other distributions' curves, which are not imported."""
     from importlib.metadata import entry_points
 
-    return sorted({*CURVES, *(one.name for one in entry_points(group=CURVES_GROUP))})
+    return sorted({*CURVES, *(entry.name for entry in entry_points(group=CURVES_GROUP))})
 
 
 def _safe(offer: Callable[..., Iterable[str]]) -> Offer:
@@ -42,25 +47,25 @@ def _safe(offer: Callable[..., Iterable[str]]) -> Offer:
 
     @functools.wraps(offer)
     def safe(ctx: typer.Context, incomplete: str) -> list[str]:
-        found: list[str] = []
+        offered: list[str] = []
         with suppress(Exception):
             for word in offer(ctx, incomplete):
                 if word.startswith(incomplete):
-                    found.append(word)
-                if len(found) == MOST:
+                    offered.append(word)
+                if len(offered) == MOST:
                     break
-        return sorted(found)
+        return sorted(offered)
 
     return safe
 
 
 def _below(incomplete: str, is_leaf: Callable[[Path], bool]) -> Iterator[str]:
-    """Paths, whole and not by directories, that begin so and are what is looked for."""
+    """Paths of leaves, whole and not by directories, that begin so."""
     parent, _, start = incomplete.rpartition("/")
     prefix = f"{parent}/" if "/" in incomplete else ""
-    found = _walk(Path(prefix or "."), prefix, start, is_leaf, DEPTH)
+    leaves = _walk(Path(prefix or "."), prefix, start, is_leaf, DEPTH)
     until = time.monotonic() + LONGEST_S
-    yield from (word for word in itertools.takewhile(lambda _: time.monotonic() < until, found) if word)
+    yield from (leaf for leaf in itertools.takewhile(lambda _: time.monotonic() < until, leaves) if leaf)
 
 
 def _walk(directory: Path, prefix: str, start: str, is_leaf: Callable[[Path], bool], depth: int) -> Iterator[str]:
@@ -111,9 +116,8 @@ def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The flows of the point that the command names."""
     from testctl.results.reader import read_json
 
-    words = [word for word in (ctx.params.get("point"), *_line()) if word]
-    found = (path for word in words for path in (_run(ctx) / "points").glob(f"{glob.escape(word)}*"))
-    point = next(found)
+    prefixes = [word for word in (ctx.params.get("point"), *_line()) if word]
+    point = next(path for prefix in prefixes for path in (_run(ctx) / "points").glob(f"{glob.escape(prefix)}*"))
     yield from (str(flow["name"]) for flow in read_json(point / "point.json")["flows"])
 
 
@@ -132,27 +136,19 @@ def metrics(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 @_safe
 def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Kinds of entities and parameters."""
-    from testctl_agent.params import registry
-
-    from testctl.plan.registry import Parameters
-
     known = Parameters(registry)
     yield from dict.fromkeys(word for kind in known.specs for word in (kind, *known.words(kind)))
 
 
 @_safe
 def topologies(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    from testctl.plan.topology import topology_names
-
     yield from topology_names()
 
 
 @_safe
 def kernels(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The built ones."""
-    from testctl.lab.built import names
-
-    yield from names()
+    yield from built.names()
 
 
 @_safe
@@ -178,8 +174,6 @@ def tuples(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 def _keys(ctx: typer.Context) -> list[str]:
-    from testctl.plan import load_plan
-
     plan = _named(ctx, "file", Path.is_file)
     return [assignment.key for assignment in load_plan(plan).assignments]
 

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a machine needs, and names the command that installs what is missing."""
+"""Checks what a machine needs, and names the command that installs it."""
 
 from __future__ import annotations
 
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
 
 from testctl_agent.spec.errors import TestctlError
 from testctl_agent.system import tgen_program
 
+from testctl.lab.built import kernel_for
 from testctl.lab.self_test import kept
 from testctl.lab.source import DEBIAN_SOURCES, tarball_of
 from testctl.system import checkout
 from testctl.testbeds.choose import TESTBEDS
-from testctl.testbeds.lab import kernel_for
 from testctl.testbeds.requirements import Diagnosis, install, where
 
 PROGRAMS = {
@@ -45,9 +44,21 @@ KERNELS = ("6.12", "6.1")
 def examine() -> list[Diagnosis]:
     """Look at everything; never raises for something missing."""
     kernels = _kernels()
-    built = any(one.ok and one.what == f"lab kernel {KERNELS[0]}" for one in kernels)
-    programs = PROGRAMS if built else KERNEL_PROGRAMS | PROGRAMS
-    return [*_machine(), *_programs(programs), *kernels, *_tgen(), *_testbeds()]
+    built = any(diagnosis.ok and diagnosis.what == f"lab kernel {KERNELS[0]}" for diagnosis in kernels)
+    packages = PROGRAMS if built else KERNEL_PROGRAMS | PROGRAMS
+    paths = {program: where(program) for program in packages}
+    programs = [
+        Diagnosis(program, bool(path), path or "not found", install(packages[program]))
+        for program, path in paths.items()
+    ]
+    tgen = tgen_program.found()
+    return [
+        *_machine(),
+        *programs,
+        *kernels,
+        Diagnosis("tgen", bool(tgen), tgen or "not built", "install testctl-agent again (make setup)"),
+        *_testbeds(),
+    ]
 
 
 def _machine() -> list[Diagnosis]:
@@ -64,12 +75,6 @@ def _machine() -> list[Diagnosis]:
             "set TESTCTL_CACHE to a place with 4 GiB",
         ),
     ]
-
-
-def _programs(wanted: Mapping[str, str]) -> list[Diagnosis]:
-    """wanted: program → the Debian package that has it"""
-    found = {name: where(name) for name in wanted}
-    return [Diagnosis(name, bool(path), path or "not found", install(wanted[name])) for name, path in found.items()]
 
 
 def _kernels() -> list[Diagnosis]:
@@ -94,17 +99,12 @@ def _kernels() -> list[Diagnosis]:
     return findings
 
 
-def _tgen() -> list[Diagnosis]:
-    found = tgen_program.found()
-    return [Diagnosis("tgen", bool(found), found or "not built", "install testctl-agent again (make setup)")]
-
-
 def _testbeds() -> list[Diagnosis]:
-    """What each testbed wants beside what the lab does."""
-    found: list[Diagnosis] = []
+    """What each testbed wants in addition to the lab's needs."""
+    findings: list[Diagnosis] = []
     for name in TESTBEDS.names():
         try:
-            found += TESTBEDS.module(name).testbed(name).requirements()
+            findings += TESTBEDS.module(name).testbed(name).requirements()
         except TestctlError as error:
-            found.append(Diagnosis(f"testbed {name}", False, str(error), "make setup", optional=True))
-    return found
+            findings.append(Diagnosis(f"testbed {name}", False, str(error), "make setup", optional=True))
+    return findings

@@ -12,19 +12,21 @@ from rich.table import Table
 
 from testctl.core.testbed_kind import kind_of
 from testctl.core.words import counted
+from testctl.lab import memory
 from testctl.plan import Plan, overview
 from testctl.plan.cost import disk_bytes, memory_bytes, rows
 from testctl.results.atomic import size_text
 from testctl.system.memory import free_mb
+from testctl.testbeds.point_spec import spec_of
+
+COMBINATIONS = {1: "values", 2: "pairs of values", 3: "triples of values"}
+"""The number of parameters whose values are combined -> what coverage counts."""
 
 
 def lab_memory(plan: Plan) -> tuple[int, int]:
     """What the largest of the plan's labs needs, and what it is given, in MB; 0 on another testbed."""
-    from testctl.lab import memory
-    from testctl.testbeds.point_spec import spec_of
-
-    asked = [spec_of(point) for point in plan.points] if kind_of(plan.testbed).boots_kernels else []
-    return max(map(memory.needed_mb, asked), default=0), max(map(memory.lab_mb, asked), default=0)
+    specs = [spec_of(point) for point in plan.points] if kind_of(plan.testbed).boots_kernels else []
+    return max(map(memory.needed_mb, specs), default=0), max(map(memory.lab_mb, specs), default=0)
 
 
 def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
@@ -32,58 +34,52 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the machine of each entity, on a rack
     """
-    said, (need_mb, given_mb) = overview(plan), lab_memory(plan)
+    summary, (need_mb, given_mb) = overview(plan), lab_memory(plan)
     if as_json:
-        where: dict[str, Any] = {"placement": dict(places)} if places else {}
-        where |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
-        where |= {
+        document: dict[str, Any] = summary.to_json()
+        document |= {"placement": dict(places)} if places else {}
+        document |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
+        document |= {
             "analysis_bytes": max(map(memory_bytes, plan.points), default=0),
             "disk_bytes": disk_bytes(plan.points, 1),
+            "list": [point.to_json() for point in plan.points],
         }
-        print(json.dumps(said.to_json() | where | {"list": [point.to_json() for point in plan.points]}, indent=1))
+        print(json.dumps(document, indent=1))
         return
     console = Console(soft_wrap=True, highlight=False)
-    console.print(f"{said.name}: {said.about}" if said.about else said.name)
-    console.print(
-        f"{counted(said.points, 'point')}, {said.virtual_s:g} s of traffic, about {_clock(said.wall_s)} with one job"
-    )
+    console.print(f"{summary.name}: {summary.about}" if summary.about else summary.name)
+    clock = f"{int(summary.wall_s) // 60}:{int(summary.wall_s) % 60:02d} min"
+    console.print(f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, about {clock} with one job")
     if need_mb:
-        console.print(_memory(need_mb, given_mb))
+        free = free_mb()
+        fits = memory.shortage(need_mb, 1, free) or (
+            f"this machine has {free} MB free, enough for {free // need_mb} at once"
+        )
+        console.print(f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}")
     console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
-    for factor in said.factors:
+    for factor in summary.factors:
         table.add_row(factor.key, ", ".join(factor.values))
-    if said.factors:
+    if summary.factors:
         console.print(table)
-    for found in (one for one in said.coverage if one.feasible):
-        words = {1: "values", 2: "pairs of values", 3: "triples of values"}.get(
-            found.strength, f"{found.strength}-tuples"
-        )
-        sampled = ", from a sample" if found.sampled else ""
-        console.print(f"covers {found.covered} of {found.feasible} {words} ({100 * found.share:.1f} %{sampled})")
+    for coverage in summary.coverage:
+        if coverage.feasible:
+            what = COMBINATIONS.get(coverage.strength, f"{coverage.strength}-tuples")
+            share = f"{100 * coverage.share:.1f} %" + (", from a sample" if coverage.sampled else "")
+            console.print(f"covers {coverage.covered} of {coverage.feasible} {what} ({share})")
     table = Table("entity", "would be set", box=None)
-    for entity, values in said.would_set.items():
+    for entity, values in summary.would_set.items():
         table.add_row(entity, "  ".join(f"{name}={'|'.join(texts)}" for name, texts in values.items()))
     console.print()
     console.print(table)
     if places:
         console.print(f"\non {plan.testbed}: " + ", ".join(f"{entity} is {name}" for entity, name in places.items()))
-    if said.expectations:
-        console.print("\nexpects: " + "; ".join(said.expectations))
+    if summary.expectations:
+        console.print("\nexpects: " + "; ".join(summary.expectations))
     if plan.figures:
         console.print("figures: " + "; ".join(figure.title for figure in plan.figures))
     if plan.dropped:
         console.print("\ndropped, since --set or --without took away what they are about: " + "; ".join(plan.dropped))
-
-
-def _memory(need_mb: int, given_mb: int) -> str:
-    """The memory that a lab needs and gets, and how many labs fit into this machine's memory."""
-    from testctl.lab import memory
-    from testctl.system.memory import free_mb
-
-    free = free_mb()
-    room = memory.has_room(need_mb, 1, free) or f"this machine has {free} MB free, enough for {free // need_mb} at once"
-    return f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {room}"
 
 
 def _analysis(plan: Plan) -> str:
@@ -97,7 +93,3 @@ def _analysis(plan: Plan) -> str:
         f"up to {rows(most):,} rows of packets in a point: about {size_text(need)} of memory to analyse it{short}; "
         f"the run takes up to {size_text(disk_bytes(plan.points, 1))} of the disk"
     )
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d} min"

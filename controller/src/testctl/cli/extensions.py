@@ -36,7 +36,7 @@ KNOWN = {
 
 
 class Commands(TyperGroup):
-    """The controller's commands and, as soon as another word is asked for, those of other distributions."""
+    """The controller's commands and, as soon as another word is looked up, the commands of other distributions."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._extend()

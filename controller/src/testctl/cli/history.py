@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
-from testctl.cli.shows import AsJson
+from testctl.cli.options import AsJson
+from testctl.core.testbed_kind import kind_of
 from testctl.core.words import counted
 
 if TYPE_CHECKING:
@@ -37,47 +39,44 @@ def history(
     as_json: AsJson = False,
 ) -> None:
     """Since when a metric is what it is: every point's levels over all runs of a plan, and which commit began each."""
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.compare.history import past_runs, trends
     from testctl.metrics import metric_names
 
     if metric and metric not in metric_names():
         raise PlanError(f"--metric: want a metric's name, see testctl metrics; got {metric}")
-    name, bed, found, damaged = past_runs(results, plan)
-    for words in damaged:
-        print(f"passed over: {words}", file=sys.stderr)
-    lines = trends(found, metric, flow, runs, seed)
+    name, testbed, past, damaged = past_runs(results, plan)
+    for damage in damaged:
+        print(f"passed over: {damage}", file=sys.stderr)
+    histories = trends(past, metric, flow, runs, seed)
     if as_json:
         document = {
             "plan": name,
-            "testbed": bed,
-            "runs": [run.to_json() for run in found],
-            "trends": [one.to_json() for one in lines],
+            "testbed": testbed,
+            "runs": [run.to_json() for run in past],
+            "trends": [trend.to_json() for trend in histories],
         }
         print(json.dumps(document, indent=1))
     else:
-        print_history(name, found, lines, bool(metric), runs)
+        print_history(name, past, histories, bool(metric), runs)
 
 
 def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], steady: bool, least_runs: int) -> None:
     """What changed, newest first; steady: also histories of one level, which are else only counted."""
     from testctl.compare.stats.change_points import ALPHA, ENOUGH
     from testctl.compare.terminal import say, tuple_words
-    from testctl.core.testbed_kind import kind_of
 
     console = Console()
     say(console, f"{plan} on {runs[-1].testbed}: {counted(len(runs), 'run')}, {runs[0].started} to {runs[-1].started}")
-    shown = [one for one in trends if steady or len(one.levels) > 1]
-    shown.sort(key=lambda one: one.runs[one.levels[-1].first].started if len(one.levels) > 1 else "", reverse=True)
+    changed = [trend for trend in trends if len(trend.levels) > 1]
+    changed.sort(key=lambda trend: trend.runs[trend.levels[-1].first].started, reverse=True)
     point = ""
-    for one in shown:
-        if one.id != point:
-            point = one.id
-            say(console, f"\n{point}  {tuple_words(one.tuples)}")
-        _print_trend(one, console)
-    few = sum(not one.enough for one in trends)
-    say(console, f"\n{len(trends)} histories, {sum(len(one.levels) > 1 for one in trends)} with a change")
+    for trend in [*changed, *(trend for trend in trends if steady and len(trend.levels) <= 1)]:
+        if trend.id != point:
+            point = trend.id
+            say(console, f"\n{point}  {tuple_words(trend.tuples)}")
+        _print_trend(trend, console)
+    few = sum(not trend.enough for trend in trends)
+    say(console, f"\n{len(trends)} histories, {len(changed)} with a change")
     if not trends:
         say(console, f"no point has the metric in {least_runs} runs or more")
     if few:
@@ -86,14 +85,14 @@ def print_history(plan: str, runs: Sequence[PastRun], trends: Sequence[Trend], s
         say(console, f"by chance alone {ALPHA:.0%} of {len(trends) - few} would show one")
 
 
-def _print_trend(one: Trend, console: Console) -> None:
+def _print_trend(trend: Trend, console: Console) -> None:
     from testctl.compare.deltas import change_words, value_words
     from testctl.compare.terminal import say
 
-    first = one.levels[0]
-    say(console, f"  {one.flow} {one.metric}: {value_words(first.median)} ({counted(first.count, 'run')})")
-    for level in one.levels[1:]:
-        run, before = one.runs[level.first], one.runs[level.first - 1]
+    first = trend.levels[0]
+    say(console, f"  {trend.flow} {trend.metric}: {value_words(first.median)} ({counted(first.count, 'run')})")
+    for level in trend.levels[1:]:
+        run, before = trend.runs[level.first], trend.runs[level.first - 1]
         way = "" if level.direction == "other" else f", {level.direction}"
         code = "the same code" if run.commit == before.commit else f"commit {before.commit[:12]} → {run.commit[:12]}"
         kernels = "" if run.kernels == before.kernels else f", kernels {before.kernels} → {run.kernels}"

@@ -7,15 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated
 
 import typer
 
 from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-
-if TYPE_CHECKING:
-    from testctl.lab.programs import Ended, Program
+from testctl.lab.programs import Ended, Program, exit_code
+from testctl.system import temporary
 
 EXEC = "testctl-exec-"
 """Prefix of the directory of the outputs."""
@@ -72,14 +71,13 @@ def exec_(
     several hosts start in their order, each when the one before it waits; they are ended after the last one, and
     their lines begin with their host's name.
     """
-    from testctl.system import temporary
     from testctl.testbeds.lab_exec import Order, captures_of, execute, point_for, programs_of, with_outputs
 
     point = point_for(topology, kernel, sets or [], family)
     programs = programs_of(host or [], command or [], point.topology)
     order = Order(point, programs, captures_of(capture, programs), writable, timeout, family)
     with interruptible(), temporary.temporary(EXEC) as home:
-        outputs = [with_outputs(one, home) for one in programs]
+        outputs = [with_outputs(program, home) for program in programs]
         shown = _Live(outputs[0]) if len(outputs) == 1 and not as_json else None
         try:
             ends, faults = execute(order, home, shown.more if shown else lambda: None)
@@ -88,18 +86,12 @@ def exec_(
         finally:
             if shown is None and not as_json:
                 _print_lines(outputs)
-        code = _code(ends) or (FAULTY if faults else 0)
+        code = exit_code(ends) or (FAULTY if faults else 0)
         if as_json:
             print(json.dumps(_json(outputs, ends, code) | ({"kernel_faults": faults} if faults else {}), indent=1))
     for fault in faults:
         print(f"the lab's kernel reports a fault of its own: {fault}", file=sys.stderr)
     sys.exit(code)
-
-
-def _code(ends: Sequence[Ended]) -> int:
-    from testctl.lab.programs import exit_code
-
-    return exit_code(ends)
 
 
 class _Live:
@@ -112,25 +104,20 @@ class _Live:
     def more(self) -> None:
         for number, (file, to) in enumerate(self._parts):
             if file.exists():
-                self._read[number] += _copied(file, self._read[number], to)
-
-
-def _copied(file: Path, start: int, to: BinaryIO) -> int:
-    """Copy what a file has from `start` on; how much that is."""
-    with file.open("rb") as source:
-        source.seek(start)
-        data = source.read()
-    to.write(data)
-    to.flush()
-    return len(data)
+                with file.open("rb") as source:
+                    source.seek(self._read[number])
+                    data = source.read()
+                self._read[number] += len(data)
+                to.write(data)
+                to.flush()
 
 
 def _print_lines(programs: Sequence[Program]) -> None:
     """The outputs of several programs, one after the other; each line begins with the host's name."""
-    for one in programs:
-        for file, to in ((one.stdout, sys.stdout.buffer), (one.stderr, sys.stderr.buffer)):
+    for program in programs:
+        for file, to in ((program.stdout, sys.stdout.buffer), (program.stderr, sys.stderr.buffer)):
             data = Path(file).read_bytes() if Path(file).exists() else b""
-            to.writelines(f"{one.host}: ".encode() + line + b"\n" for line in data.splitlines())
+            to.writelines(f"{program.host}: ".encode() + line + b"\n" for line in data.splitlines())
             to.flush()
 
 
@@ -139,13 +126,13 @@ def _json(programs: Sequence[Program], ends: Sequence[Ended], code: int) -> dict
         "exit": code,
         "programs": [
             {
-                "host": one.host,
-                "command": list(one.argv),
+                "host": program.host,
+                "command": list(program.argv),
                 "exit": end.code,
                 "stopped": end.stopped,
-                "stdout": Path(one.stdout).read_text(encoding="utf-8", errors="replace"),
-                "stderr": Path(one.stderr).read_text(encoding="utf-8", errors="replace"),
+                "stdout": Path(program.stdout).read_text(encoding="utf-8", errors="replace"),
+                "stderr": Path(program.stderr).read_text(encoding="utf-8", errors="replace"),
             }
-            for one, end in zip(programs, ends, strict=True)
+            for program, end in zip(programs, ends, strict=True)
         ],
     }

@@ -6,18 +6,32 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.switch import testbed_object
 
 from testctl.cli import complete
 from testctl.cli.lab_exec import exec_
-
-if TYPE_CHECKING:
-    from testctl.lab.kernel import Kernel
+from testctl.cli.options import AsJson
+from testctl.cli.source import BuildProgress
+from testctl.core.point import PointSpec
+from testctl.lab import kernel as kernels
+from testctl.lab.built import built, kernel_for
+from testctl.lab.debian import SecondApt
+from testctl.lab.inputs import Inputs
+from testctl.lab.kernel import Kernel
+from testctl.lab.kernel_ccs import ccs_of
+from testctl.lab.source import find, split_revision
+from testctl.lab.stored import chosen, remove, stored
+from testctl.plan import load_plan, load_topology
+from testctl.system.text import first_of
+from testctl.testbeds.point_spec import DEFAULT_BACKEND, DEFAULT_KERNEL, kernel_of
 
 app = typer.Typer(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
 app.command("exec", context_settings={"allow_interspersed_args": False})(exec_)
@@ -53,12 +67,6 @@ def build(
     The objects of a tree that is named with --source are kept: the next build compiles what changed.  A variant
     (--trace, --debug) is a kernel of its own, for a plan's kernel tuple as any other.
     """
-    from testctl_agent.spec.errors import PlanError
-
-    from testctl.lab import kernel as kernels
-    from testctl.lab.inputs import Inputs
-    from testctl.lab.source import find, split_revision
-
     variants = [name for name, given in (("trace", trace), ("debug", debug)) if given]
     if variants and plan:
         raise PlanError(f"lab build --for: want a plan whose kernel is the variant; --{variants[0]} is for NAME")
@@ -68,8 +76,8 @@ def build(
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")
     served = _served(plan) if plan else {}
-    asked = [f"{name}-{variant}" if variant else name for name in names or ([] if plan else ["6.12"])]
-    for name in [*served, *(name for name in asked if name not in served)]:
+    requested = [f"{name}-{variant}" if variant else name for name in names or ([] if plan else ["6.12"])]
+    for name in [*served, *(name for name in requested if name not in served)]:
         if name in served and (kernel := served[name]):
             print(f"kernel {name}: {kernel.binary}")
             continue
@@ -77,9 +85,12 @@ def build(
         kernel = kernels.locate(name, Inputs.of(origin))
         built_now = False
         if not kernel.built:
-            with _progress() as show:
-                kernel = kernels.build(origin, show, jobs)
-            _changed(kernel)
+            with BuildProgress() as progress:
+                kernel = kernels.build(origin, progress, jobs)
+            changed = kernel.directory / kernels.CHANGED
+            if changed.is_file():
+                files = first_of(changed.read_text(encoding="utf-8").split(), 8) or "nothing"
+                print(f"kernel {name}: changed since the last build of this tree: {files}")
             if lacking := kernels.lacking(kernel):
                 print(f"kernel {name}: its tree can't have {', '.join(lacking)}")
             built_now = True
@@ -94,35 +105,20 @@ def _test(kernel: Kernel) -> bool:
     """Test a kernel; whether it passed."""
     from testctl.execution.kernel_test import self_test
 
-    found = self_test(kernel, lambda what: print(f"kernel {kernel.name}: {what}", file=sys.stderr))
-    print(f"kernel {kernel.name}: self-test {found.summary}")
-    return found.ok
-
-
-def _changed(kernel: Kernel) -> None:
-    """Name the files of the user's tree that changed since its last build."""
-    from testctl.lab.kernel import CHANGED
-    from testctl.system.text import first_of
-
-    file = kernel.directory / CHANGED
-    if file.is_file():
-        names = file.read_text(encoding="utf-8").split()
-        print(f"kernel {kernel.name}: changed since the last build of this tree: {first_of(names, 8) or 'nothing'}")
+    result = self_test(kernel, lambda what: print(f"kernel {kernel.name}: {what}", file=sys.stderr))
+    print(f"kernel {kernel.name}: self-test {result.summary}")
+    return result.ok
 
 
 def _served(file: Path) -> dict[str, Kernel | None]:
     """The kernels that a plan names, and the built ones that serve it."""
-    from testctl.lab.built import built
     from testctl.metrics import metric_names
-    from testctl.plan import load_plan
-    from testctl.testbeds.lab import ccs_of
-    from testctl.testbeds.point_spec import kernel_of
 
     points = load_plan(file, metrics=metric_names()).points
-    found = {}
-    for name in sorted({kernel_of(point) for point in points}):
-        found[name] = built(name, ccs_of(point for point in points if kernel_of(point) == name))
-    return found
+    return {
+        name: built(name, ccs_of(point for point in points if kernel_of(point) == name))
+        for name in sorted({kernel_of(point) for point in points})
+    }
 
 
 @app.command()
@@ -134,68 +130,65 @@ def get(
         list[str] | None,
         typer.Option("--suite", metavar="NAME", help="a suite of Debian to look in; default: trixie-backports and sid"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Download a kernel's source of a newer Debian into the cache, or list what can be had; needs no root.
 
     apt is run with sources, lists and downloads of its own: those of this machine stay as they are.
     """
-    from dataclasses import asdict
-
-    from testctl.lab.debian import SecondApt
-
     apt = SecondApt(suite or ())
-    where = f"{', '.join(one.uri for one in apt.archives)} {', '.join(apt.suites)}"
+    where = f"{apt.archive.uri} {', '.join(apt.suites)}"
     print(f"asked {where} (apt's lists in {apt.home}; this machine's own are not changed)", file=sys.stderr)
     apt.update()
     if name is None:
-        found = apt.available()
-        print(json.dumps([asdict(one) for one in found]) if as_json else "", end="\n" if as_json else "")
-        for one in () if as_json else found:
-            print(f"{one.name}  {one.version}  in {one.suite}; download it with: testctl lab get {one.name}")
+        available = apt.available()
+        if as_json:
+            print(json.dumps([asdict(kernel) for kernel in available]))
+            return
+        for kernel in available:
+            print(
+                f"{kernel.name}  {kernel.version}  in {kernel.suite}; download it with: testctl lab get {kernel.name}"
+            )
         return
     got = apt.fetch(name)
     if as_json:
         print(json.dumps(asdict(got.available) | {"path": str(got.path), "new": got.new}))
         return
     what = f"linux-source-{name} {got.available.version} of {got.available.suite}"
-    print(
-        f"{'downloaded' if got.new else 'there already:'} {what}: {got.path} ({got.path.stat().st_size / 1e6:.0f} MB)"
-    )
+    how = "downloaded" if got.new else "there already:"
+    print(f"{how} {what}: {got.path} ({got.path.stat().st_size / 1e6:.0f} MB)")
     print(f"build it with: testctl lab build {name}")
 
 
 @app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False) -> None:
+def list_(as_json: AsJson = False) -> None:
     """The built kernels: version, size, where each lies, and which of them a plan gets."""
-    from rich.table import Table
-
-    from testctl.lab.stored import stored
     from testctl.report.terminal import plain_console
-    from testctl.testbeds.point_spec import DEFAULT_KERNEL
 
-    found = stored()
+    kernels = stored()
     if as_json:
-        print(json.dumps([one.to_json() | {"default": one.used and one.name == DEFAULT_KERNEL} for one in found]))
+        print(json.dumps([kernel.to_json() | {"default": kernel.used and kernel.name == DEFAULT_KERNEL}
+                          for kernel in kernels]))  # fmt: skip
         return
-    if not found:
+    if not kernels:
         print("no kernel is built; build one with: testctl lab build")
         return
     table = Table("kernel", "version", "size", "used", "self-test", "where", box=None)
-    for one in found:
-        used = "by default" if one.name == DEFAULT_KERNEL else f"kernel: {one.name}"
-        tested = one.tested.summary if one.tested else f"none: testctl lab test {one.path.name}"
-        source = "" if not one.own_tree else ", own tree"
-        used = (used if one.used else "no" if one.whole else "not whole: its build was killed") + source
-        tested = tested if one.whole else ""
-        table.add_row(one.name, one.release, f"{one.size / 1e6:.1f} MB", used, tested, str(one.path))
+    for kernel in kernels:
+        used = "by default" if kernel.name == DEFAULT_KERNEL else f"kernel: {kernel.name}"
+        tested = kernel.tested.summary if kernel.tested else f"none: testctl lab test {kernel.path.name}"
+        source = ", own tree" if kernel.own_tree else ""
+        used = (used if kernel.used else "no" if kernel.whole else "not whole: its build was killed") + source
+        tested = tested if kernel.whole else ""
+        size = f"{kernel.size / 1e6:.1f} MB"
+        table.add_row(kernel.name, kernel.release, size, used, tested, str(kernel.path))
     plain_console(Console()).print(table)
     print("config of each: the file `config` there; remove one with: testctl lab rm NAME")
 
 
 @app.command()
 def rm(
-    words: Annotated[
+    names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[NAME]…", help="a kernel's name, or that of its directory", autocompletion=complete.kernels
@@ -205,23 +198,19 @@ def rm(
     source: Annotated[bool, typer.Option("--source", help="all that were built with --source")] = False,
 ) -> None:
     """Remove built kernels, which `testctl lab build` makes again, and what builds that were killed left."""
-    from testctl_agent.spec.errors import PlanError
-
-    from testctl.lab.stored import chosen, remove
-
-    if not words and not unused and not source:
+    if not names and not unused and not source:
         raise PlanError("lab rm: want the NAME of a kernel, see testctl lab list, or --unused or --source")
-    found = chosen(words or [], unused, of_trees=source)
-    for kernel in found:
+    kernels = chosen(names or [], unused, of_trees=source)
+    for kernel in kernels:
         remove(kernel)
         print(f"removed {kernel.path} ({kernel.size / 1e6:.1f} MB)")
-    if not found:
+    if not kernels:
         print("nothing to remove: " + ("every kernel is used" if unused else "no kernel was built with --source"))
 
 
 @app.command()
 def test(
-    words: Annotated[
+    names: Annotated[
         list[str],
         typer.Argument(
             metavar="NAME…", help="a kernel's name, or that of its directory", autocompletion=complete.kernels
@@ -229,38 +218,9 @@ def test(
     ],
 ) -> None:
     """The self-test of built kernels: timers, random numbers, the same digest twice; exit code 1 if one fails."""
-    from testctl.lab.kernel import Kernel
-    from testctl.lab.stored import chosen
-
-    found = chosen(words, unused=False, several=False)
-    passed = [_test(Kernel(one.name, one.path.name.rpartition("-")[2], one.path)) for one in found]
+    kernels = chosen(names, unused=False, several=False)
+    passed = [_test(Kernel(kernel.name, kernel.path.name.rpartition("-")[2], kernel.path)) for kernel in kernels]
     sys.exit(0 if all(passed) else 1)
-
-
-class _progress:
-    """A bar on a terminal, a line every tenth elsewhere."""
-
-    def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=not sys.stderr.isatty(),
-        )  # fmt: skip
-        self._task = self._bar.add_task("", total=None)
-        self._said = -1
-
-    def __enter__(self) -> _progress:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        self._bar.update(self._task, description=what, completed=done, total=total)
-        tenth = 10 * done // total
-        if self._bar.disable and tenth != self._said:
-            self._said = tenth
-            print(f"{what}: {100 * done // total} %", file=sys.stderr, flush=True)
 
 
 @app.command()
@@ -282,20 +242,13 @@ def shell(
 
     It sees this machine's files and can't change them, but for those below --writable.
     """
-    from testctl_agent.spec.errors import PlanError
-    from testctl_agent.switch import testbed_object
-
-    from testctl.core.point import PointSpec
     from testctl.lab import machine
-    from testctl.lab.built import kernel_for
-    from testctl.plan import load_topology
     from testctl.testbeds.lab_exec import check_family
-    from testctl.testbeds.point_spec import DEFAULT_BACKEND
 
     if not sys.stdin.isatty():
         raise PlanError("lab shell: want a terminal to read from; without one: testctl lab exec -- COMMAND")
     check_family(family)
-    found = kernel_for(kernel)
-    there = load_topology(topology) if family == "4" else load_topology(topology).with_hosts6()
-    point = PointSpec("shell", topology=there, kernel=kernel, backend=DEFAULT_BACKEND)
-    sys.exit(machine.shell(point, found.binary, testbed_object.path(), writable, family))
+    binary = kernel_for(kernel).binary
+    hosts = load_topology(topology) if family == "4" else load_topology(topology).with_hosts6()
+    point = PointSpec("shell", topology=hosts, kernel=kernel, backend=DEFAULT_BACKEND)
+    sys.exit(machine.shell(point, binary, testbed_object.path(), writable, family))

@@ -17,8 +17,7 @@ from testctl.results.layout import SUMMARY, safe_name
 
 def newest_run(results: Path, plan: str) -> Run:
     """The newest complete run of a plan.  Raises PlanError when there is none."""
-    found = sorted(results.glob(f"*Z*-{safe_name(plan, 'plan')}"), reverse=True)
-    for path in found:
+    for path in sorted(results.glob(f"*Z*-{safe_name(plan, 'plan')}"), reverse=True):
         if not path.is_symlink() and (path / SUMMARY).is_file():
             run = load_run(path)
             if run.summary.get("plan") == plan:
@@ -30,28 +29,28 @@ def of_failed(plan: Plan, run: Run) -> tuple[Plan, str]:
     """(The plan of the points that failed, and of those that expectations compare them with; what it is, in words).
 
     A point failed that was `fail`, `invalid` or `broken`, or that an expectation rests on which is.  Without points
-    when none failed.  Raises PlanError when some did, and the plan has none of them any more.
+    when none failed.  Raises PlanError when some did, and the plan no longer has any of them.
     """
     failed = {point.id for point in run.points if point.verdict in FAILED}
-    expectations = [one for one in run.summary.get("expectations", []) if one.get("verdict") in FAILED]
-    failed |= {str(point) for one in expectations for point in one.get("points", [])}
-    mine = [point for point in plan.points if point.id in failed]
+    expectations = [judged for judged in run.summary.get("expectations", []) if judged.get("verdict") in FAILED]
+    failed |= {str(point) for expectation in expectations for point in expectation.get("points", [])}
+    again = [point for point in plan.points if point.id in failed]
     if not failed:
         return subset(plan, ()), f"no point of {run.name} failed: nothing to run"
-    if not mine:
+    if not again:
         raise PlanError(
             f"{run.path}: want failed points of {plan.file}; none of its {len(failed)} is one (other values or --set?)"
         )
-    beside = {
-        (counterpart(point.levels, one.bounds.than), point.repeat)
-        for one in plan.expectations
-        for point in matching(one, mine)
-        if one.bounds.than
+    counterparts = {
+        (counterpart(point.levels, expectation.bounds.than), point.repeat)
+        for expectation in plan.expectations
+        for point in matching(expectation, again)
+        if expectation.bounds.than
     }
-    ids = {point.id for point in mine}
-    others = {p.id for p in plan.points if (p.levels, p.repeat) in beside} - ids
-    words = f"{len(mine)} of {counted(len(plan.points), 'point')} failed in {run.name}"
-    words += f"; {len(others)} more are run because they are compared with these" if others else ""
-    lost = len(failed) - len(mine)
-    words += f"; {lost} that failed are not in this plan" if lost else ""
-    return subset(plan, ids | others), words
+    ids = {point.id for point in again}
+    others = {p.id for p in plan.points if (p.levels, p.repeat) in counterparts} - ids
+    summary = f"{len(again)} of {counted(len(plan.points), 'point')} failed in {run.name}"
+    summary += f"; {len(others)} more are run because they are compared with these" if others else ""
+    lost = len(failed) - len(again)
+    summary += f"; {lost} that failed are not in this plan" if lost else ""
+    return subset(plan, ids | others), summary

@@ -42,8 +42,8 @@ from testctl.cli import (
 from testctl.cli.extensions import Commands
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"testctl {__version__}")
         raise typer.Exit
 
@@ -93,17 +93,14 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            sys.exit(_bug(error))
         # No command looks at the length of names that it is given.
-        sys.exit(_too_long(error) if error.errno == errno.ENAMETOOLONG else _bug(error))
+        path = f"{str(error.filename)[:60]}…"
+        print(words(f"{path}: want a path that the file system takes; got a name too long for it"), file=sys.stderr)
+        sys.exit(PlanError.exit_code)
     except Exception as error:  # noqa: BLE001  the last one who can say it in a sentence
         sys.exit(_bug(error))
-
-
-def _too_long(error: OSError) -> int:
-    """Name the path that the file system does not take."""
-    path = str(error.filename)
-    print(words(f"{path[:60]}…: want a path that the file system takes; got a name too long for it"), file=sys.stderr)
-    return PlanError.exit_code
 
 
 def _bug(error: Exception) -> int:

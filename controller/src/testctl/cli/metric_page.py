@@ -10,8 +10,9 @@ BETTER = {"higher": "a higher value is better", "lower": "a lower value is bette
 
 
 def page(name: str) -> str:
-    """All about one metric; the name is that of one."""
+    """All about the metric of this name."""
     info = metric_names()[name]
+    bound = "max" if info.better == "lower" else "min"
     spec = next(metric.spec for metric in metrics().values() if any(v.name == name for v in metric.spec.values))
     lines = [
         ("", info.help),
@@ -21,7 +22,7 @@ def page(name: str) -> str:
         ("from", measured_from(info)),
         ("null", _null(info)),
         ("see", f"{spec.name}: {spec.help}"),
-        ("example", _example(info)),
+        ("example", "" if info.text else f"- {{metric: {info.name}, {bound}: 1}}"),
     ]
     return in_lines(name, lines)
 
@@ -30,8 +31,8 @@ def measured_from(info: MetricInfo) -> str:
     """The instruments in words, with the alternatives."""
     if info.needs == PLAN:
         return "the plan, without any instrument"
-    ways = [" and ".join(INSTRUMENTS[one] for one in way.split(" and ")) for way in info.needs.split(" or ")]
-    return "; or ".join(ways)
+    ways = [way.split(" and ") for way in info.needs.split(" or ")]
+    return "; or ".join(" and ".join(INSTRUMENTS[name] for name in names) for names in ways)
 
 
 def _null(info: MetricInfo) -> str:
@@ -40,8 +41,3 @@ def _null(info: MetricInfo) -> str:
     without = "" if info.needs == PLAN else "where these instruments were off"
     when = ", and ".join(part for part in (without, own) if part)
     return f"{when}; an expectation of it is invalid then" if when else ""
-
-
-def _example(info: MetricInfo) -> str:
-    bound = "max" if info.better == "lower" else "min"
-    return "" if info.text else f"- {{metric: {info.name}, {bound}: 1}}"

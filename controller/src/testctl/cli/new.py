@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import panels
+from testctl.system import checkout
 
 SCHEMA = Path("docs/reference/plan.schema.json")
 """In the checkout."""
@@ -57,8 +59,6 @@ def new(
     file: Annotated[Path, typer.Argument(metavar="PLAN", help="the file to write, such as mine.yaml")],
 ) -> None:
     """Write a commented plan that runs and passes in the lab.  An existing file is never changed."""
-    from testctl_agent.spec.errors import PlanError
-
     if file.suffix != ".yaml" or not file.stem:
         raise PlanError(f"{file}: want a file name that ends in .yaml")
     try:
@@ -76,8 +76,6 @@ def modeline(file: Path) -> str:
 
     Its path begins at the plan where both are in the checkout.
     """
-    from testctl.system import checkout
-
     root = checkout.root()
     schema, place = root / SCHEMA, file.absolute().parent
     if place.resolve().is_relative_to(root):

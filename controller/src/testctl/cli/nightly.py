@@ -16,19 +16,30 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.runs import AsJson, Bed, KernelName, Sets, Wait, Without, load, own_kernel, report_jobs, seconds
+from testctl.cli.options import AsJson
+from testctl.cli.runs import (
+    KernelName,
+    Sets,
+    TestbedName,
+    Wait,
+    Without,
+    load,
+    own_kernel,
+    report_jobs,
+    seconds,
+)
 from testctl.cli.source import HELP, METAVAR
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
+from testctl.execution.options import Options
+from testctl.system import checkout
 from testctl.testbeds.choose import find
 from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
-    from testctl.execution.options import Options
     from testctl.nightly import LastRun, Schedule, TimeBudget
     from testctl.plan import Plan
     from testctl.results import Run
-    from testctl.testbeds import bed as beds
 
 PLAN = "plans/nightly.yaml"
 MAX_POINTS = 10_000
@@ -41,7 +52,7 @@ def nightly(
         typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})", autocompletion=complete.plans),
     ] = None,
     budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
-    testbed: Bed = DEFAULT,
+    testbed: TestbedName = DEFAULT,
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -62,21 +73,21 @@ def nightly(
     as_json: AsJson = False,
 ) -> None:
     """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
-    from testctl.system import checkout
-
     budget_s, wait_s = seconds("--budget", budget), seconds("--wait", wait)
     if not budget_s:
         raise PlanError(f"--budget: want more than no time; got {budget!r}")
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
     plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
-    where = find(testbed)
+    selected = find(testbed)
     if not own:
-        where.check(plan)
+        selected.check(plan)
 
     from testctl.cli.exit_code import exit_code
-    from testctl.execution.options import Options
+    from testctl.compare import changes
+    from testctl.execution.run import run_plan
     from testctl.nightly import interrupted, last_run
+    from testctl.report import Progress
 
     with interruptible():
         last = last_run(results, plan)
@@ -86,27 +97,21 @@ def nightly(
             results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
             report_jobs=report_jobs(testbed),
         )  # fmt: skip
-        bed = where.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
+        ready = selected.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
         before = last.run if last else None
+        progress = Progress(len(chosen.points), Console(stderr=True))
         try:
-            now = _run(replace(plan, points=chosen.points), bed, options, limit)
+            now = run_plan(replace(plan, points=chosen.points), ready, options, progress, policy=limit)
         except KeyboardInterrupt:
-            where.interrupted()
+            selected.interrupted()
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
         if as_json:
-            _print_json(before, now)
+            changed = {"since": before.name, **changes(before, now).to_json()} if before else None
+            print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))
         else:
             _print(before, now, Console(soft_wrap=True, highlight=False))
         sys.exit(exit_code(now))
-
-
-def _run(plan: Plan, bed: beds.Bed, options: Options, limit: TimeBudget) -> Run:
-    from testctl.execution.run import run_plan
-    from testctl.report import Progress
-
-    progress = Progress(len(plan.points), Console(stderr=True))
-    return run_plan(plan, bed, options, progress, policy=limit)
 
 
 def _budgeted(
@@ -136,13 +141,6 @@ def _budgeted(
     return chosen, TimeBudget(chosen, budget_s, jobs, capacity, since)
 
 
-def _print_json(before: Run | None, now: Run) -> None:
-    from testctl.compare import changes
-
-    changed = {"since": before.name, **changes(before, now).to_json()} if before else None
-    print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))
-
-
 def _print(before: Run | None, now: Run, console: Console) -> None:
     from testctl.compare import changes, print_changes
     from testctl.report import print_summary
@@ -153,25 +151,25 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
         console.print("\nthe first nightly run of this plan here: there is nothing to compare with")
         return
     console.print(f"\nsince {before.name} ({before.summary.get('started', '')}):")
-    found = changes(before, now)
-    print_changes(found, console)
-    if found.differs:
+    comparison = changes(before, now)
+    print_changes(comparison, console)
+    if comparison.differs:
         console.print(f"all of it: testctl compare {before.path} {now.path} --all")
 
 
 def _print_coverage(now: Run, console: Console) -> None:
+    from testctl.cli.dry_run import COMBINATIONS
     from testctl.nightly import KEY
 
     entry = now.summary[KEY]
-    words = {1: "values", 2: "pairs of values", 3: "triples of values"}
     console.print(
         f"\n{len(now.points)} of {counted(len(now.points) + len(entry['not_run']), 'point')}"
         f" in {entry['took_s'] / 60:.1f} min of"
         f" a budget of {entry['budget_s'] / 60:g} min; ended by {entry['ended_by']}"
     )
-    for one in entry["coverage"]:
-        sampled = ", from a sample" if one["sampled"] else ""
-        console.print(f"covers {one['covered']} of {one['feasible']} {words[one['strength']]}{sampled}")
+    for coverage in entry["coverage"]:
+        what = COMBINATIONS[coverage["strength"]] + (", from a sample" if coverage["sampled"] else "")
+        console.print(f"covers {coverage['covered']} of {coverage['feasible']} {what}")
     gaps = entry["missing_pairs"]
     for gap in gaps[:GAPS_SHOWN]:
         console.print(f"  {' with '.join(gap['of'])}: {gap['covered']} of {gap['feasible']} pairs")

@@ -12,15 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.source import HELP, METAVAR
+from testctl.cli.options import AsJson
+from testctl.cli.source import HELP, METAVAR, built
+from testctl.lab import packetdrill as scripts
+from testctl.lab.built import kernel_for
+from testctl.lab.packetdrill import CaseEnd
+from testctl.lab.programs import CASE_PATH
+from testctl.lab.source import find, split_revision
+from testctl.lab.tree_kernel import SOURCE
+from testctl.lab.tree_part import part_of
 from testctl.system.say import say
+from testctl.testbeds.point_spec import DEFAULT_KERNEL
 
 if TYPE_CHECKING:
     from testctl.compare.verdicts import Verdicts
-    from testctl.lab.packetdrill import CaseEnd
 
 SIGNS = {"pass": "✓", "fail": "✗", "broken": "!"}
 STATUS = {"pass": "pass", "fail": "fail", "broken": "error"}
@@ -43,17 +54,13 @@ def packetdrill(
         float, typer.Option("--timeout", metavar="SECONDS", min=1, max=10**7, help="of wall time, for one script")
     ] = 300.0,
     junit: verdict_files.Junit = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run packetdrill's scripts on a kernel in virtual time: by default those of its own tree.
 
     packetdrill is the one on PATH, or at $TESTCTL_PACKETDRILL.  Exit code 0 all passed, 1 some failed, 3 some could
     not be run.
     """
-    from testctl_agent.spec.errors import PlanError
-
-    from testctl.lab import packetdrill as scripts
-    from testctl.lab.programs import CASE_PATH
     from testctl.testbeds.packetdrill import Order, execute
 
     if kernel and source:
@@ -62,8 +69,7 @@ def packetdrill(
     program = scripts.program()
     scripts.check_needs(CASE_PATH)
     tree = _tree(kernel, source)
-    found = scripts.scripts_of(paths or [], tree)
-    cases = scripts.cases_of(found, tree)
+    cases = scripts.cases_of(scripts.scripts_of(paths or [], tree), tree)
     binary, on = _kernel(kernel, source, testbed)
     order = Order(program, tuple(cases), binary, timeout, jobs)
     show = _Progress(len(cases))
@@ -87,35 +93,21 @@ def packetdrill(
 
 def _tree(kernel: str | None, source: str | None) -> Path | None:
     """The directory of the scripts of a kernel's own source, if it has some and is at hand."""
-    from testctl_agent.spec.errors import TestbedError
-
-    from testctl.lab.packetdrill import IN_TREE
-    from testctl.lab.source import find, split_revision
-    from testctl.lab.tree_kernel import SOURCE
-    from testctl.lab.tree_part import part_of
-    from testctl.testbeds.point_spec import DEFAULT_KERNEL
-
     try:
         origin = find(SOURCE, *split_revision(source)) if source else find(kernel or DEFAULT_KERNEL)
     except TestbedError:
         if source:
             raise
         return None  # a kernel that was built from a tree, which may be anywhere
-    return part_of(origin, IN_TREE)
+    return part_of(origin, scripts.IN_TREE)
 
 
 def _kernel(kernel: str | None, source: str | None, testbed: str) -> tuple[Path | None, str]:
     """The lab's kernel and its name in messages; None for the running one."""
-    from testctl.cli.source import built
-    from testctl.lab.built import kernel_for
-    from testctl.testbeds.point_spec import DEFAULT_KERNEL
-
     if testbed == "netns":
         return None, f"Linux {os.uname().release}, the running kernel"
-    found = built(source) if source else kernel_for(kernel or DEFAULT_KERNEL)
-    release = found.directory / "release"
-    version = release.read_text(encoding="utf-8").strip() if release.is_file() else ""
-    return found.binary, f"Linux {version} in the lab"
+    of_lab = built(source) if source else kernel_for(kernel or DEFAULT_KERNEL)
+    return of_lab.binary, f"Linux {of_lab.release} in the lab"
 
 
 class _Progress:
@@ -129,16 +121,13 @@ class _Progress:
         mark = "\r" if sys.stderr.isatty() else ""
         if end.verdict != "pass":
             print(mark, end="", file=sys.stderr)
-            say(f"{SIGNS[end.verdict]} {end.case.name}: {end.words.splitlines()[0]}")
+            say(f"{SIGNS[end.verdict]} {end.case.name}: {end.text.splitlines()[0]}")
         if mark:
             print(f"\r{self._done}/{self._total}", end="\n" if self._done == self._total else "", file=sys.stderr)
 
 
 def _print(ends: Sequence[CaseEnd], on: str, program: str) -> None:
-    """A table of those that did not pass, their words, and the counts."""
-    from rich.console import Console
-    from rich.table import Table
-
+    """A table of all verdicts, the texts of cases that did not pass, and the counts."""
     from testctl.report.terminal import plain_console
 
     variants = list(dict.fromkeys(end.case.variant for end in ends))
@@ -146,13 +135,13 @@ def _print(ends: Sequence[CaseEnd], on: str, program: str) -> None:
     for end in ends:
         by_script.setdefault(end.case.script, {})[end.case.variant] = end
     table = Table("script", *variants, box=None)
-    for script, mine in by_script.items():
-        looks = [f"{SIGNS[mine[name].verdict]} {mine[name].verdict}" if name in mine else "" for name in variants]
-        table.add_row(script.name, *looks)
+    for script, by_variant in by_script.items():
+        verdicts = [by_variant[name].verdict if name in by_variant else "" for name in variants]
+        table.add_row(script.name, *(f"{SIGNS[verdict]} {verdict}" if verdict else "" for verdict in verdicts))
     plain_console(Console()).print(table)
     for end in ends:
         if end.verdict != "pass":
-            say(f"{SIGNS[end.verdict]} {end.case.name}: " + end.words.replace("\n", "\n    "), sys.stdout)
+            say(f"{SIGNS[end.verdict]} {end.case.name}: " + end.text.replace("\n", "\n    "), sys.stdout)
     print(f"{_counts(ends)}, on {on}")
     print(f"packetdrill {program}")
 
@@ -173,7 +162,7 @@ def _json(ends: Sequence[CaseEnd], on: str, program: str) -> dict[str, Any]:
                 "script": str(end.case.script),
                 "variant": end.case.variant,
                 "verdict": end.verdict,
-                "words": end.words,
+                "words": end.text,
                 "seconds": round(end.virtual_s, 6),
             }
             for end in ends
@@ -189,7 +178,7 @@ def _verdicts(ends: Sequence[CaseEnd], on: str) -> Verdicts:
             end.case.name,
             end.case.name,
             STATUS[end.verdict],  # type: ignore[arg-type]
-            (Change("packetdrill", "worse", end.words),) if end.words else (),
+            (Change("packetdrill", "worse", end.text),) if end.text else (),
             end.virtual_s,
         )
         for end in ends

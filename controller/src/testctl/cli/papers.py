@@ -13,6 +13,8 @@ from rich.console import Console
 
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
+from testctl.execution.options import Options
 
 
 def papers(
@@ -29,30 +31,27 @@ def papers(
         typer.Option("--out", help="for the runs and the scorecard (default: results/, results/<time>-papers/)"),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run the papers' experiments and hold what they find against what was published.
 
     Exit 0 when every claim has a verdict and every difference a reason, 1 otherwise.
     """
     from testctl.papers import check_out, load_papers, print_scorecard, run_papers, write_scorecard
-
-    plans = load_papers(files or [], kernel)
-    results = out or Path("results")
-
-    from testctl.execution.options import Options
     from testctl.report import Progress
     from testctl.results import run_name
     from testctl.testbeds.lab import LabTestbed
 
+    plans = load_papers(files or [], kernel)
+    results = out or Path("results")
     place = out or results / run_name("papers")
     check_out(place, resume)
     with interruptible():
         points = [point for plan in plans for point in plan.points]
-        bed = LabTestbed.for_points(points, commands=True)
+        lab = LabTestbed.for_points(points, commands=True)
         progress = Progress(len(points), Console(stderr=True))
         try:
-            card = run_papers(plans, bed, Options(results, None, jobs, resume), progress, kernel)
+            card = run_papers(plans, lab, Options(results, None, jobs, resume), progress, kernel)
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)

@@ -51,7 +51,7 @@ def rows_of(word: str | None) -> tuple[list[Row], bool]:
     A switch takes its ports' parameters too.  Raises PlanError when there are none.
     """
     own, others = registry.specs(), registry.installed_specs()
-    every = [Row(kind, name, spec) for found in (own, others) for kind, specs in found.items()
+    every = [Row(kind, name, spec) for by_kind in (own, others) for kind, specs in by_kind.items()
              for name, spec in specs.items() if not spec.internal]  # fmt: skip
     if word is None:
         return every, False
@@ -60,7 +60,7 @@ def rows_of(word: str | None) -> tuple[list[Row], bool]:
         return [row for row in every if row.kind in kinds], False
     parameters = Parameters(registry)
     exact = [row for row in every if row.name == word]
-    exact = exact or [Row(kind, word, found[1]) for kind in KINDS if (found := parameters.find(kind, word))]
+    exact = exact or [Row(kind, word, match[1]) for kind in KINDS if (match := parameters.find(kind, word))]
     exact = [row for row in exact if not row.spec.internal]
     if exact:
         return exact, True
@@ -70,20 +70,19 @@ def rows_of(word: str | None) -> tuple[list[Row], bool]:
     names = [name for name in find(word, texts, "entity or parameter") if name not in KINDS]
     if len(names) == 1:
         return rows_of(names[0])
-    return list(_rows(names, every, parameters)), False
+    rows = []
+    for name in names:
+        listed = [row for row in every if row.name == name]
+        if not listed and (sysctl := parameters.find("host", name)):
+            listed = [Row("host", name, sysctl[1])]
+        rows += listed
+    return rows, False
 
 
 def _kinds(word: str) -> tuple[str, ...]:
     word = word.strip().lower()
     kind = word if word in KINDS else next((k for k in KINDS if word in (f"{k}s", f"{k}es")), "")
     return ("switch", "port") if kind == "switch" else (kind,) if kind else ()
-
-
-def _rows(names: Iterable[str], every: list[Row], parameters: Parameters) -> Iterable[Row]:
-    for name in names:
-        listed = [row for row in every if row.name == name]
-        found = None if listed else parameters.find("host", name)
-        yield from listed or ([Row("host", name, found[1])] if found else [])
 
 
 def page(row: Row) -> str:
@@ -117,8 +116,7 @@ def units_of(kind: ValueType) -> list[str]:
 
 
 def example(row: Row) -> str:
-    """A tuple of a plan that sets it, and those beside it without which it has no use; "" where its type gives no
-    value."""
+    """A tuple of a plan that sets it, and the others without which it has no use; "" where its type gives no value."""
     value = _value(row.spec)
     entity = "all" if row.spec.scope == "path" else ENTITIES[row.kind]
     tuples = [f"- [{entity}, {row.name}, {value}]", *(f"- {other}" for other in row.spec.beside)]
@@ -134,8 +132,8 @@ def _value(spec: ParamSpec) -> str:
     if isinstance(kind, Switch):
         return "off" if spec.default is True else "on"
     if isinstance(kind, Amount):
-        words = kind.of.want.partition("such as ")[2].replace(" or ", ", ").split(", ")
-        return next((word for word in words if _takes(kind, word)), "")
+        amounts = kind.of.want.partition("such as ")[2].replace(" or ", ", ").split(", ")
+        return next((amount for amount in amounts if _takes(kind, amount)), "")
     if isinstance(kind, Int):
         return next((str(n) for n in (1500, 10, 1, kind.least) if _takes(kind, n)), "")
     return ""

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
+from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
 from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def replay(
     script: Annotated[
         list[Path] | None, typer.Option("-x", metavar="FILE", help="of --gdb: commands for it; it ends after them")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Run a point again with more instruments, and prove by its digest that it went the same way.
 
@@ -55,17 +57,17 @@ def replay(
     from testctl.replay.instruments import Instruments
     from testctl.results import load_run
 
-    given = load_run(run)
-    found = given.point(point)
+    original = load_run(run)
+    id_ = original.point(point).id
     instruments = Instruments(packets == "full", events, kernel_log, tuple(trace or ()))
     with interruptible():
         attached = ", ".join(instruments.words) or "nothing more"
         progress = Console(stderr=True)
         try:
-            with progress.status(f"point {found.id} runs again"):
+            with progress.status(f"point {id_} runs again"):
                 if not progress.is_terminal:
-                    progress.print(f"point {found.id} runs again, with {attached}", highlight=False)
-                done = again(given, found.id, instruments, out, Path("results") / "replay", commands)
+                    progress.print(f"point {id_} runs again, with {attached}", highlight=False)
+                done = again(original, id_, instruments, out, Path("results") / "replay", commands)
         except KeyboardInterrupt:
             print("interrupted; nothing was kept", file=sys.stderr)
             sys.exit(INTERRUPTED)
@@ -78,16 +80,14 @@ def replay(
 
 def _in_gdb(run: Path, point: str, scripts: list[Path], gdb: bool, commands: bool) -> NoReturn:
     """A session of gdb; exit 1 if the point went another way in it."""
-    from testctl_agent.spec.errors import PlanError
-
     from testctl.replay.debug import debug
     from testctl.results import load_run
 
     if not gdb:
         raise PlanError("-x: want it with --gdb; it is a file of gdb's commands")
     done = debug(load_run(run), point, scripts, commands)
-    said = {None: "the lab ended before its point did", True: "the same digest as the run's", False: "another digest"}
-    print(f"{done.kernel.binary}: {said[done.same]}")
+    proof = {None: "the lab ended before its point did", True: "the same digest as the run's", False: "another digest"}
+    print(f"{done.kernel.binary}: {proof[done.same]}")
     sys.exit(1 if done.same is False else 0)
 
 

@@ -16,10 +16,17 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli import complete, panels, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
 from testctl.cli.source import HELP, METAVAR, built
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
+from testctl.execution.first_failure import FirstFailure
+from testctl.execution.options import Options
+from testctl.lab import memory
+from testctl.lab.kernel import Kernel, remember
 from testctl.plan import Plan, load_plan
+from testctl.plan.remarks import remarks
+from testctl.system.memory import free_mb
 from testctl.testbeds.choose import find
 from testctl.testbeds.testbed import Request
 
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from testctl.execution.pool import Pool
-    from testctl.lab.kernel import Kernel
     from testctl.results import Run
 
 PlanFile = Annotated[Path, typer.Argument(metavar="PLAN", help="the plan's file", autocompletion=complete.plans)]
@@ -55,8 +61,7 @@ Without = Annotated[
     ),
 ]
 MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
-Bed = Annotated[
+TestbedName = Annotated[
     str,
     typer.Option(
         "--testbed",
@@ -95,7 +100,7 @@ def load(
 
 def plan(
     file: PlanFile,
-    testbed: Bed = "lab",
+    testbed: TestbedName = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -106,15 +111,15 @@ def plan(
     from testctl.cli.dry_run import print_dry_run
 
     chosen = load(file, testbed, sets, kernel, max_points, without)
-    where = find(testbed)
-    where.check(chosen)
+    selected = find(testbed)
+    selected.check(chosen)
     _warn(chosen)
-    print_dry_run(chosen, as_json, where.places(chosen))
+    print_dry_run(chosen, as_json, selected.places(chosen))
 
 
 def run(
     file: PlanFile,
-    testbed: Bed = "lab",
+    testbed: TestbedName = "lab",
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
@@ -167,31 +172,29 @@ def run(
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)
-    where = find(testbed)
+    selected = find(testbed)
     if not own:
-        where.check(chosen)
+        selected.check(chosen)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     _warn(chosen)
 
     from testctl.cli.exit_code import SKIPPED, exit_code
-    from testctl.execution.first_failure import FirstFailure
-    from testctl.execution.options import Options
     from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
     with interruptible():
-        if not cluster and (why := _no_room(chosen, jobs)):
+        if not cluster and (why := _memory_shortage(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
-        bed = where.ready(chosen.points, Request(wall_limit, jobs, wait_s, own, commands=True))
+        ready = selected.ready(chosen.points, Request(wall_limit, jobs, wait_s, own, commands=True))
         progress = Progress(len(chosen.points), Console(stderr=True))
         try:
             options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs(testbed))
-            judged = None if as_json else _judged
+            judged = None if as_json else _print_verdicts
             policy = FirstFailure(chosen) if fail_fast else None
-            done = run_plan(chosen, bed, options, progress, pool=pool, policy=policy, judged=judged)
+            done = run_plan(chosen, ready, options, progress, pool=pool, policy=policy, judged=judged)
         except KeyboardInterrupt:
-            where.interrupted()
+            selected.interrupted()
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
         if as_json:
@@ -220,8 +223,6 @@ def seconds(option: str, text: str) -> float:
 
 
 def _warn(chosen: Plan) -> None:
-    from testctl.plan.remarks import remarks
-
     for sentence in remarks(chosen):
         print(f"warning: {sentence}", file=sys.stderr)
 
@@ -232,11 +233,9 @@ def own_kernel(source: str, testbed: str, kernel: str | None, cluster: str | Non
         raise PlanError("--source, --kernel: want one of the two")
     if not kind_of(testbed).boots_kernels or cluster:
         raise PlanError(f"--source: want --testbed lab on this machine; got {cluster or testbed}")
-    from testctl.lab.kernel import remember
-
-    found = built(source)
-    remember(found)  # for a replay
-    return found
+    tree_kernel = built(source)
+    remember(tree_kernel)  # for a replay
+    return tree_kernel
 
 
 def _failed(chosen: Plan, results: Path, run: Path | None) -> Plan:
@@ -244,16 +243,15 @@ def _failed(chosen: Plan, results: Path, run: Path | None) -> Plan:
     from testctl.cli.last_failed import newest_run, of_failed
     from testctl.results import load_run
 
-    found = load_run(run) if run else newest_run(results, chosen.name)
-    plan, words = of_failed(chosen, found)
-    print(words, file=sys.stderr)
+    plan, summary = of_failed(chosen, load_run(run) if run else newest_run(results, chosen.name))
+    print(summary, file=sys.stderr)
     if not plan.points:
         sys.exit(0)
     return plan
 
 
 def _nothing_measured(chosen: Plan, done: Run) -> str:
-    """The message for a run whose points were all skipped, with the command that leaves out what is not supported."""
+    """The message for a run whose points were all skipped, with the command that leaves the unsupported tuples out."""
     from testctl.results.provenance import command_without
 
     reasons = list(dict.fromkeys(point.reason for point in done.points))
@@ -264,7 +262,7 @@ def _nothing_measured(chosen: Plan, done: Run) -> str:
     return f"warning: nothing was measured, every point was skipped: {reasons[0]}{more}{remedy}"
 
 
-def _judged(run: Run) -> Callable[[str], None]:
+def _print_verdicts(run: Run) -> Callable[[str], None]:
     """Print the verdicts, and then how the report comes on: that can take as long as the run did."""
     from testctl.report import DRAWN, Drawing, most_telling, print_summary
 
@@ -272,16 +270,14 @@ def _judged(run: Run) -> Callable[[str], None]:
     return Drawing(len(most_telling(run.points, DRAWN)), Console(stderr=True)).drawn
 
 
-def _no_room(chosen: Plan, jobs: int) -> str:
-    """Why the labs of a plan may not have the memory that they need, or "".  Raises TestbedError when one has not."""
+def _memory_shortage(chosen: Plan, jobs: int) -> str:
+    """Why the labs of a plan may lack the memory that they need, or "".  Raises TestbedError when a single lab does."""
     from testctl.cli.dry_run import lab_memory
-    from testctl.lab import memory
-    from testctl.system.memory import free_mb
 
     (each_mb, _), there_mb = lab_memory(chosen), free_mb()
-    if alone := memory.has_room(each_mb, 1, there_mb):
+    if alone := memory.shortage(each_mb, 1, there_mb):
         raise TestbedError(f"{chosen.file}: {alone}")
-    return memory.has_room(each_mb, min(jobs, len(chosen.points)), there_mb)
+    return memory.shortage(each_mb, min(jobs, len(chosen.points)), there_mb)
 
 
 def _cluster(address: str, insecure: bool) -> Pool:

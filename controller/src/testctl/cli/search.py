@@ -26,16 +26,16 @@ def find(word: str, texts: Mapping[str, str], what: str) -> list[str]:
     low = word.strip().lower()
     if low in texts:
         return [low]
-    found = [name for name in texts if low in name]
-    found = found or [name for name, text in texts.items() if low in text.lower()]
-    if low and found:
-        return found
+    matches = [name for name in texts if low in name]
+    matches = matches or [name for name, text in texts.items() if low in text.lower()]
+    if low and matches:
+        return matches
     raise PlanError(f"no {what} {show(word)}{near(low, texts)}")
 
 
 def near(word: str, known: Collection[str]) -> str:
     """ "; did you mean A or B?", or the names there are when they are few, or nothing."""
-    found = difflib.get_close_matches(word[:60], sorted(known), n=MOST, cutoff=CUTOFF)
-    if found:
-        return f"; did you mean {' or '.join(found)}?"
+    matches = difflib.get_close_matches(word[:60], sorted(known), n=MOST, cutoff=CUTOFF)
+    if matches:
+        return f"; did you mean {' or '.join(matches)}?"
     return f"; there are {', '.join(known)}" if len(known) <= 2 * MOST else ""

@@ -7,7 +7,7 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,10 +15,8 @@ from testctl_agent.spec.errors import PlanError
 from typer.core import TyperCommand, TyperOption
 
 from testctl.cli import complete, panels, verdict_files
+from testctl.cli.options import AsJson
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
-
-if TYPE_CHECKING:
-    from testctl.results import Run
 
 RunDir = Annotated[
     Path,
@@ -30,7 +28,6 @@ PointId = Annotated[
 ]
 DAMAGED = 3
 """The exit code where a point of a run can't be read."""
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
 
 
 def show(
@@ -51,30 +48,27 @@ def show(
     from testctl.results import load_run
 
     damage: list[str] = []
-    found = load_run(run, damage)
-    if damage and (point is not None or not found.points) and not _has(found, point):
+    loaded = load_run(run, damage)
+    readable = point is not None and any(intact.id.startswith(point) for intact in loaded.points)
+    if damage and (point is not None or not loaded.points) and not readable:
         raise PlanError("\n".join(damage))
     if point is not None:
         of_run = {"--junit": junit, "--sarif": sarif, "--markdown": markdown, "--plot": plot, "--json": as_json}
         if given := [name for name, value in of_run.items() if value]:
             raise PlanError(f"{given[0]}: want a run alone; got POINT {point} too")
-        print_point(found, found.point(point), Console())
+        print_point(loaded, loaded.point(point), Console())
         return
-    verdict_files.write(found, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
+    verdict_files.write(loaded, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
-        print(json.dumps(found.summary, indent=1))
+        print(json.dumps(loaded.summary, indent=1))
     elif plot:
-        print_plots(sweeps_of_run(found), Console())
+        print_plots(sweeps_of_run(loaded), Console())
     else:
-        print_summary(found, Console(), every=True)
+        print_summary(loaded, Console(), every=True)
     for text in damage:
         print(f"warning: a point is left out: {text}", file=sys.stderr)
     if damage:
         sys.exit(DAMAGED)
-
-
-def _has(run: Run, point: str | None) -> bool:
-    return point is not None and any(one.id.startswith(point) for one in run.points)
 
 
 def series(
@@ -113,11 +107,11 @@ def report(
     from testctl.results import load_run
     from testctl.results.layout import REPORT
 
-    found = load_run(run)
-    page = found.path / REPORT
+    loaded = load_run(run)
+    page = loaded.path / REPORT
     written = force or not page.exists()
     if written:
-        write_report(found)
+        write_report(loaded)
     print(page)
     if not written:
         print("it was there already; --force writes it again", file=sys.stderr)
@@ -126,11 +120,11 @@ def report(
 class _Series(TyperCommand):
     """Its help lists the curves of other distributions too, which are looked up for it alone."""
 
-    def format_help(self, *words: Any) -> None:
+    def format_help(self, *arguments: Any) -> None:
         for option in self.params:
             if isinstance(option, TyperOption) and option.name == "metric":
                 option.help = f"a curve: {', '.join(complete.all_curves())}"
-        super().format_help(*words)
+        super().format_help(*arguments)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
 from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def shrink(
     commands: Annotated[
         bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON for machines")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Find the smallest set of a point's tuples that still fails, what does not matter, and the ranges of values."""
     from testctl.results import load_run
@@ -47,14 +48,14 @@ def shrink(
     case = open_case(load_run(run), point, expectation, holds, commands)
     directory = out or Path("results") / "shrink" / f"{case.run.name}-{case.point.id}"
     with interruptible():
-        told = _Lines(Console(stderr=True), len(case.tuples))
+        print_trial = _Lines(Console(stderr=True), len(case.tuples))
         console = Console(stderr=as_json)
         for line in (
             f"point {case.point.id}: {case.found.reason or case.found.verdict}",
             f"by: {case.expectation.name}",
         ):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
-        ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=told)
+        ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=print_trial)
         if as_json:
             print(json.dumps(to_json(case, ended.found, ended.trials, ended.plan), indent=1))
         else:
@@ -75,10 +76,10 @@ class _Lines:
     def __call__(self, trial: Trial) -> None:
         self._count += 1
         took = f" {trial.wall_s:.1f} s" if trial.ran else "" if trial.answer == "unclear" else " (known)"
-        words = f": {trial.words}" if trial.answer == "unclear" and trial.words else ""
+        reason = f": {trial.words}" if trial.answer == "unclear" and trial.words else ""
         names = " ".join(f"{entity}.{param}={value}" for entity, param, value in trial.tuples) or "nothing"
         self._console.print(
-            f"[{self._count}] {trial.answer}{took} with {len(trial.tuples)} of {self._total}: {names}{words}",
+            f"[{self._count}] {trial.answer}{took} with {len(trial.tuples)} of {self._total}: {names}{reason}",
             soft_wrap=True, highlight=False, markup=False,
         )  # fmt: skip
 

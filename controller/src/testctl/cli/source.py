@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from testctl.lab.kernel import Kernel
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from testctl.lab.kernel import Kernel
+from testctl.lab.tree_kernel import build_tree
+from testctl.system.text import first_of
 
 METAVAR = "DIR[@REV]"
 HELP = "run on the kernel of this tree, or of a git revision of it; what changed is built first"
@@ -16,14 +19,34 @@ HELP = "run on the kernel of this tree, or of a git revision of it; what changed
 
 def built(text: str) -> Kernel:
     """The kernel of DIR[@REV], with lines about its build.  Raises PlanError, TestbedError."""
-    from testctl.cli.labs import _progress
-    from testctl.lab.tree_kernel import build_tree
-    from testctl.system.text import first_of
-
-    with _progress() as progress:
+    with BuildProgress() as progress:
         kernel, changed = build_tree(text, progress, os.cpu_count() or 1)
-    release = kernel.directory / "release"
-    version = release.read_text(encoding="utf-8").strip() if release.is_file() else "?"
     what = "" if changed is None else f"; changed since the last build: {first_of(changed, 8) or 'nothing'}"
-    print(f"kernel of {text}: {version}, {kernel.binary}{what}", file=sys.stderr)
+    print(f"kernel of {text}: {kernel.release or '?'}, {kernel.binary}{what}", file=sys.stderr)
     return kernel
+
+
+class BuildProgress:
+    """The progress of a build: a bar on a terminal, a line every tenth elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), disable=not sys.stderr.isatty(),
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=None)
+        self._printed = -1
+
+    def __enter__(self) -> BuildProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        self._bar.update(self._task, description=what, completed=done, total=total)
+        tenth = 10 * done // total
+        if self._bar.disable and tenth != self._printed:
+            self._printed = tenth
+            print(f"{what}: {100 * done // total} %", file=sys.stderr, flush=True)

@@ -49,7 +49,7 @@ def _value(file: TopologyFile, word: str) -> tuple[str, int]:
 
 
 def page(file: TopologyFile, topology: Topology) -> str:
-    """A topology with a drawing: its switches and what is linked to each."""
+    """A topology with a drawing: its switches and their links."""
     lines = [f"{topology.name}: {file.about}" if file.about else topology.name]
     if file.parameters:
         given = ", ".join(f"{name}={n}" for name, n in topology.parameters.items())
@@ -59,14 +59,11 @@ def page(file: TopologyFile, topology: Topology) -> str:
     lines += [f"  switch    {switch}, ports {', '.join(topology.ports(switch))}" for switch in topology.switches]
     lines += [f"  group     {name}: {', '.join(members)}" for name, members in topology.groups.items()]
     hosts = list(topology.hosts)
-    lines += ["", f"  topology: {_as_written(file, topology)}", f"  flows: {{bulk: {hosts[0]} -> {hosts[-1]}}}"]
-    return "\n".join(lines) + "\n"
-
-
-def _as_written(file: TopologyFile, topology: Topology) -> str:
     changed = {p.name: n for p in file.parameters if (n := topology.parameters[p.name]) != p.default}
     inner = ", ".join(f"{name}: {n}" for name, n in changed.items())
-    return f"{{{topology.name}: {{{inner}}}}}" if inner else topology.name
+    as_written = f"{{{topology.name}: {{{inner}}}}}" if inner else topology.name
+    lines += ["", f"  topology: {as_written}", f"  flows: {{bulk: {hosts[0]} -> {hosts[-1]}}}"]
+    return "\n".join(lines) + "\n"
 
 
 def drawing(topology: Topology) -> list[str]:
@@ -80,15 +77,14 @@ def drawing(topology: Topology) -> list[str]:
 
 
 def _neighbours(topology: Topology, name: str) -> Iterator[str]:
-    others = sorted(topology.neighbours[name], key=lambda one: one in topology.switches)
+    others = sorted(topology.neighbours[name], key=lambda entity: entity in topology.switches)
     for number, other in enumerate(others, start=1):
         yield f"{'`-- ' if number == len(others) else '|-- '}{other}"
 
 
 def _below(topology: Topology, name: str, indent: str, seen: set[str]) -> Iterator[str]:
-    others = sorted(
-        (other for other in topology.neighbours[name] if other not in seen), key=lambda one: one in topology.switches
-    )
+    unseen = (entity for entity in topology.neighbours[name] if entity not in seen)
+    others = sorted(unseen, key=lambda entity: entity in topology.switches)
     for number, other in enumerate(others, start=1):
         last = number == len(others)
         yield f"{indent}{'`-- ' if last else '|-- '}{other}"

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
-
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON for machines")]
+from testctl.cli import complete, panels, parameter_page, topology_page
+from testctl.cli.options import AsJson
+from testctl.cli.search import find
+from testctl.plan import schema as plan_schema
 
 
 def params(
@@ -27,14 +29,12 @@ def params(
     as_json: AsJson = False,
 ) -> None:
     """What a plan can set: of an entity, or one parameter with its values, unit, default and testbeds."""
-    from testctl.cli.parameter_page import page, rows_of
-
-    rows, exact = rows_of(word)
+    rows, exact = parameter_page.rows_of(word)
     if as_json:
         print(json.dumps([row.to_json() for row in rows], indent=1, default=str))
         return
     if exact:
-        print("\n".join(page(row) for row in rows), end="")
+        print("\n".join(parameter_page.page(row) for row in rows), end="")
         return
     table = Table("entity", "parameter", "value", "what it is", box=None)
     for row in rows:
@@ -51,15 +51,14 @@ def metrics(
 ) -> None:
     """What a plan can expect something of: unit, what it is measured from, and when it has no value."""
     from testctl.cli.metric_page import page
-    from testctl.cli.search import find
     from testctl.metrics import metric_names
 
     known = metric_names()
     names = find(word, {name: info.help for name, info in known.items()}, "metric") if word is not None else [*known]
     if as_json:
-        found = {n: {"unit": known[n].unit, "help": known[n].help, "better": known[n].better, "needs": known[n].needs}
+        infos = {n: {"unit": known[n].unit, "help": known[n].help, "better": known[n].better, "needs": known[n].needs}
                  for n in names}  # fmt: skip
-        print(json.dumps(found, indent=1))
+        print(json.dumps(infos, indent=1))
     elif word is not None and len(names) == 1:
         print(page(names[0]), end="")
     else:
@@ -82,32 +81,30 @@ def topologies(
     as_json: AsJson = False,
 ) -> None:
     """The topologies that a plan can name; of one its hosts, switches, ports and groups, with a drawing."""
-    from testctl.cli.topology_page import listed, page, topology_of
-
     if name is None:
         if sets:
-            from testctl_agent.spec.errors import PlanError
-
             raise PlanError("--set: want the NAME of a topology too")
-        found: Any = listed()
+        listed = topology_page.listed()
         if as_json:
-            print(json.dumps(found, indent=1))
+            print(json.dumps(listed, indent=1))
             return
         table = Table("topology", "parameters", "what it is", box=None)
-        for row in found:
+        for row in listed:
             table.add_row(row["name"], row["takes"], row["about"])
         _console().print(table)
         return
-    file, topology = topology_of(name, sets or [])
-    print(json.dumps(topology.to_json(), indent=1) if as_json else page(file, topology), end="\n" if as_json else "")
+    file, topology = topology_page.topology_of(name, sets or [])
+    if as_json:
+        print(json.dumps(topology.to_json(), indent=1))
+    else:
+        print(topology_page.page(file, topology), end="")
 
 
 def schema() -> None:
     """Print the JSON Schema of a plan, for editors."""
     from testctl.metrics import metric_names
-    from testctl.plan import schema as make
 
-    print(json.dumps(make(metrics=metric_names()), indent=1))
+    print(json.dumps(plan_schema(metrics=metric_names()), indent=1))
 
 
 def _console() -> Console:

@@ -18,7 +18,7 @@ from testctl.report.prepared import prepare
 from testctl.results import PointResult, layout, write_point
 from testctl.results.work import WORK
 from testctl.system.memory import give_back
-from testctl.testbeds.bed import Bed, NotOurs
+from testctl.testbeds.ready import NotOurs, ReadyTestbed
 
 MAX_TRACEBACK = 100_000
 MANY_PACKETS = 100_000
@@ -27,7 +27,7 @@ MAX_REASON = 4000
 """Maximum length of a point's reason."""
 
 
-def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
+def run_one(testbed: ReadyTestbed, point: Point, run: Path, keep_captures: bool) -> tuple[str, float]:
     """Run, analyse and write a point, in a worker process; returns (verdict so far, wall seconds)."""
     workdir = run / WORK / point.id
     result = measure(testbed, point, workdir, keep_captures)
@@ -42,7 +42,7 @@ def run_one(testbed: Bed, point: Point, run: Path, keep_captures: bool) -> tuple
     return verdict, wall_s
 
 
-def measure(testbed: Bed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:
+def measure(testbed: ReadyTestbed, point: Point, workdir: Path, keep_captures: bool) -> PointResult:
     """Run and analyse a point, with its raw files in a new directory."""
     clock = time.monotonic()
     raw = workdir / "raw"

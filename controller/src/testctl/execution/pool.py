@@ -18,7 +18,7 @@ from testctl_agent.system.entry_points import Group
 from testctl.execution.point import run_one
 from testctl.plan import Point
 from testctl.system.worker_pool import workers
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 Done = tuple[Point, str, float]
 """A point whose directory is in the run, its verdict so far, and the wall seconds that it took."""
@@ -28,7 +28,7 @@ Finished = Generator[Done, None, None]
 class Pool(Protocol):
     """Interface of a pool of workers that run several points at once."""
 
-    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+    def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         """Takes a point whenever a slot is free, so that only a few are in progress, however large the plan is.
 
         Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
@@ -46,7 +46,7 @@ class LocalPool:
 
     jobs: int
 
-    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+    def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         with workers(self.jobs) as pool:
             running: dict[Future[tuple[str, float]], Point] = {}
             while True:

@@ -29,7 +29,7 @@ from testctl.results.atomic import size_text
 from testctl.results.reader import load_point
 from testctl.results.work import STOPPED, WORK, begin_work, clear_work, set_aside
 from testctl.system.memory import free_mb
-from testctl.testbeds.bed import Bed, Booting
+from testctl.testbeds.ready import Booting, ReadyTestbed
 
 
 class Progress(Protocol):
@@ -67,7 +67,7 @@ class AdmissionPolicy(Protocol):
 
 def run_plan(
     plan: Plan,
-    testbed: Bed,
+    testbed: ReadyTestbed,
     options: Options,
     progress: Progress,
     *,
@@ -148,7 +148,7 @@ class _Going:
     """A run in progress; `finished` has each finished point, read once from its directory."""
 
     plan: Plan
-    testbed: Bed
+    testbed: ReadyTestbed
     run: Path
     progress: Progress
     policy: AdmissionPolicy | None

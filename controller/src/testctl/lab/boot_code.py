@@ -16,7 +16,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -60,7 +60,7 @@ of data classes, which Python would compile in every process: a quarter of the t
 
 @dataclass(frozen=True)
 class BootCode:
-    """The words of a lab's first process, and what its environment has to say."""
+    """The argv of a lab's first process, and what its environment must have."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -109,27 +109,26 @@ def _key(code: str, modules: Mapping[str, Path]) -> str:
 
 def _make(modules: Mapping[str, Path], new: Path) -> None:
     (new / "code").write_bytes(_archive(modules))
-    (new / "init.pyc").write_bytes(_program(checkout.lab() / "boot" / "init.py"))
+    init = checkout.lab() / "boot" / "init.py"
+    code: Any = compile(init.read_bytes(), str(init), "exec", dont_inherit=True)
+    unchecked = (1).to_bytes(4, "little")  # Python does not compare this .pyc with its source
+    (new / "init.pyc").write_bytes(importlib.util.MAGIC_NUMBER + unchecked + bytes(8) + marshal.dumps(code))
 
 
 def _archive(modules: Mapping[str, Path]) -> bytes:
     index: dict[str, Entry] = {}
-    found, texts = _of_python(index)
+    of_python, texts = _of_python(index)
     code = marshal.dumps({text: compile(text, "<string>", "exec", dont_inherit=True) for text in texts})
     index[METHODS] = ("methods", (0, len(code)), "", False)
-    for name, path, package in [*_own(modules), *found]:
+    for name, path in [*modules.items(), *of_python]:
         text = marshal.dumps(SourceFileLoader(name, str(path)).get_code(name))
-        index[name] = ("code", (len(code), len(text)), str(path), package)
+        index[name] = ("code", (len(code), len(text)), str(path), path.name == "__init__.py")
         code += text
     head = marshal.dumps(index)
     return len(head).to_bytes(8, "little") + head + code
 
 
-def _own(modules: Mapping[str, Path]) -> Iterable[tuple[str, Path, bool]]:
-    return [(name, path, path.name == "__init__.py") for name, path in modules.items()]
-
-
-def _of_python(index: dict[str, Entry]) -> tuple[list[tuple[str, Path, bool]], set[str]]:
+def _of_python(index: dict[str, Entry]) -> tuple[list[tuple[str, Path]], set[str]]:
     """The modules of Python that are needed, and the methods of data classes as text.
 
     Compiled modules, and those that there are not, are put into the index.
@@ -139,20 +138,13 @@ def _of_python(index: dict[str, Entry]) -> tuple[list[tuple[str, Path, bool]], s
         files, missing, texts = json.loads(run([sys.executable, "-c", lister]))
     except ValueError as error:
         raise TestbedError(f"the modules of the lab's first process can't be listed: {error}") from error
-    found: list[tuple[str, Path, bool]] = []
+    modules: list[tuple[str, Path]] = []
     for name, file in files.items():
         if name.partition(".")[0] not in sys.stdlib_module_names or not file:
             continue
         if file.endswith(tuple(EXTENSION_SUFFIXES)):
             index[name] = ("library", (0, 0), file, False)
         elif file.endswith(".py"):
-            found.append((name, Path(file), Path(file).name == "__init__.py"))
+            modules.append((name, Path(file)))
     index |= dict.fromkeys(missing, ("none", (0, 0), "", False))
-    return found, set(texts)
-
-
-def _program(path: Path) -> bytes:
-    """A Python program as bytecode, in the form of a .pyc that nobody compares with its source."""
-    code: Any = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-    unchecked = (1).to_bytes(4, "little")
-    return importlib.util.MAGIC_NUMBER + unchecked + bytes(8) + marshal.dumps(code)
+    return modules, set(texts)

@@ -5,23 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.lab import kernel as kernels
 from testctl.lab import source
 from testctl.lab.inputs import CC, Inputs
-from testctl.lab.kernel import INPUTS, Kernel
-from testctl.system import checkout
+from testctl.lab.kernel import INPUTS, Kernel, directory
 from testctl.system.text import first_of
 
 _MAX = 3
 """Differences that a message lists."""
-
-
-def directory() -> Path:
-    return checkout.cache_dir() / "kernels"
 
 
 def names() -> list[str]:
@@ -30,7 +24,7 @@ def names() -> list[str]:
 
 
 def kernel_for(name: str, ccs: Collection[str] | None = ()) -> Kernel:
-    """The built kernel of that name whose congestion controls equal those of lab/cc.
+    """The built kernel of that name whose congestion controls are as in lab/cc.
 
     A kernel with exactly the present inputs is preferred, then the newest one whose used inputs are unchanged.
     For a kernel built from the user's tree, only its congestion controls are compared.
@@ -77,9 +71,8 @@ def built(name: str, ccs: Collection[str] | None = ()) -> Kernel | None:
 
 
 def _newest_first(name: str) -> list[Kernel]:
-    """The built kernels of a name, newest first."""
-    found = [path for path in directory().glob(f"{name}-*") if (path / "linux").is_file() and (path / INPUTS).is_file()]
-    of_name = [path for path in found if path.name.rpartition("-")[0] == name]
+    built = [path for path in directory().glob(f"{name}-*") if (path / "linux").is_file() and (path / INPUTS).is_file()]
+    of_name = [path for path in built if path.name.rpartition("-")[0] == name]
     return [
         Kernel(name, path.name.rpartition("-")[2], path)
         for path in sorted(of_name, key=lambda path: path.stat().st_mtime, reverse=True)
@@ -102,7 +95,7 @@ def inputs_of(kernel: Kernel) -> Inputs:
 
 
 def _as_named(kernel: Kernel, ccs: Collection[str] | None) -> Kernel:
-    """A kernel from the user's tree; its congestion controls must be those of lab/cc."""
+    """A kernel from the user's tree; its congestion controls must be as in lab/cc."""
     if not ccs or not (kernel.directory / INPUTS).is_file():
         return kernel
     was = inputs_of(kernel)

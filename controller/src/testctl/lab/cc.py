@@ -34,9 +34,8 @@ def source_of(name: str) -> Path:
 
 def names() -> dict[str, str]:
     """Name -> where it comes from, the project's own first."""
-    own = sorted((checkout.lab() / "cc").glob("tcp_*.c"))
-    found = {path.stem.removeprefix("tcp_"): f"{path}" for path in own}
-    return found | dict.fromkeys(sorted(IN_KERNELS), "Linux")
+    own = {path.stem.removeprefix("tcp_"): str(path) for path in sorted((checkout.lab() / "cc").glob("tcp_*.c"))}
+    return own | dict.fromkeys(sorted(IN_KERNELS), "Linux")
 
 
 def create(name: str) -> tuple[Path, Path | None]:
@@ -69,7 +68,7 @@ def check(name: str) -> Iterator[str]:
     """
     source = source_of(name)
     if not source.is_file():
-        have = ", ".join(one for one, where in names().items() if where != "Linux")
+        have = ", ".join(own for own, where in names().items() if where != "Linux")
         raise PlanError(f"cc {name}: no {source}; there are {have}")
     if "TESTCTL_CC" not in source.read_text(encoding="utf-8"):
         raise PlanError(f"cc {name}: {source} has no TESTCTL_CC: it can only be built into a kernel")

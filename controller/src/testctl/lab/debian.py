@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel sources of Debian's newer releases, by a second configuration of apt: nothing of the machine's own is changed.
 
-Sources list, package lists and downloads lie below the cache.  The archive and its key are those of the machine's own
+Sources list, package lists and downloads lie below the cache.  The archive and its key are from the machine's own
 sources list; apt checks signatures and hashes as always.
 """
 
@@ -23,7 +23,7 @@ from testctl.system.subprocesses import run
 from testctl.system.temporary import temporary
 
 SUITES = ("trixie-backports", "sid")
-"""Suites that are asked unless others are named."""
+"""Suites to look in unless others are named."""
 
 _PACKAGE = "linux-source-"
 _NAME = re.compile(r"[0-9]+(\.[0-9]+)+")
@@ -33,10 +33,10 @@ _OF_DOWNLOADS = re.compile(r"Acquire::(?!IndexTargets|Languages)[\w:-]+[\w-] ")
 _ALWAYS = ("stable", "oldstable", "testing", "unstable", "sid")
 OS_RELEASE = Path("/etc/os-release")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-"""Debian's keys; where it is missing, apt asks the machine's trusted ones."""
+"""Debian's keys; where it is missing, apt uses the machine's trusted ones."""
 TIMEOUT_S = 1800.0
 _NOT_WHY = "E: Some index files failed to download"
-"""What apt says last, and of every failure."""
+"""apt's last error, which it prints for every failure."""
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,21 @@ class Fetched:
     new: bool
 
 
-def own_archives() -> list[Archive]:
-    """The archives that the machine's sources list has for its own release.  Raises TestbedError if there is none."""
+def own_archive() -> Archive:
+    """The first archive of the machine's sources list for its own release.  Raises TestbedError if there is none."""
     _want("apt-get", "apt")
     fields = "|".join(f"$({field})" for field in ("RELEASE", "COMPONENT", "REPO_URI"))
     lines = run(["apt-get", "indextargets", "--format", fields]).splitlines()
     here = re.search(r"^VERSION_CODENAME=\"?(\w+)", OS_RELEASE.read_text("utf-8"), re.MULTILINE)
     releases = {*_ALWAYS, *([here[1]] if here else [])}
-    options = f"signed-by={KEYRING}" if KEYRING.is_file() else ""
-    parts = [line.split("|", 2) for line in lines]
-    found = [Archive(uri, options) for release, component, uri in parts if component == "main" and release in releases]
-    if not found:
+    targets = [line.split("|", 2) for line in lines]
+    uris = [uri for release, component, uri in targets if component == "main" and release in releases]
+    if not uris:
         raise TestbedError(
             f"apt: want a source of {' or '.join(sorted(releases))} with the component main in /etc/apt; "
             "there is none; name a kernel tree with --source DIR"
         )
-    return found[:1]
+    return Archive(uris[0], f"signed-by={KEYRING}" if KEYRING.is_file() else "")
 
 
 class SecondApt:
@@ -89,23 +88,22 @@ class SecondApt:
     suites: those to look in, such as trixie-backports
     """
 
-    def __init__(self, suites: Sequence[str] = (), archives: Sequence[Archive] | None = None) -> None:
+    def __init__(self, suites: Sequence[str] = (), archive: Archive | None = None) -> None:
         self.suites = tuple(suites) or SUITES
         if wrong := [suite for suite in self.suites if not _SUITE.fullmatch(suite)]:
             raise PlanError(f"suite {wrong[0]!r}: want the name of a Debian suite, such as trixie-backports or sid")
-        self.archives = list(own_archives() if archives is None else archives)
+        self.archive = archive or own_archive()
         self.home = checkout.cache_dir() / "apt"
         self._write()
 
     def update(self) -> None:
-        """Download the suites' lists of packages.  Raises TestbedError with apt's own words."""
+        """Download the suites' lists of packages.  Raises TestbedError with apt's own error."""
         try:
             self._run("apt-get", "update", "-qq")
         except TestbedError as error:
-            where = ", ".join(archive.uri for archive in self.archives)
             raise TestbedError(
-                f"the lists of {', '.join(self.suites)} can't be had from {where}: {_said(str(error))}; "
-                "is there a network? another suite: --suite NAME"
+                f"the lists of {', '.join(self.suites)} can't be had from {self.archive.uri}: "
+                f"{_first_error(str(error))}; is there a network? another suite: --suite NAME"
             ) from error
 
     def available(self) -> list[Available]:
@@ -114,22 +112,22 @@ class SecondApt:
         wanted = [name for name in names if _NAME.fullmatch(name.removeprefix(_PACKAGE))]
         if not wanted:
             return []
-        found: dict[str, Available] = {}
+        newest: dict[str, Available] = {}
         for line in self._run("apt-cache", "madison", *wanted).splitlines():
             package, version, place = (part.strip() for part in line.split("|"))
             suite = place.split()[1].partition("/")[0]
             name = package.removeprefix(_PACKAGE)
-            found.setdefault(name, Available(name, version, suite))
-        return sorted(found.values(), key=lambda one: [int(part) for part in one.name.split(".")], reverse=True)
+            newest.setdefault(name, Available(name, version, suite))
+        return sorted(newest.values(), key=lambda kernel: [int(part) for part in kernel.name.split(".")], reverse=True)
 
     def fetch(self, name: str) -> Fetched:
         """Download the source of a version into the cache.  Raises PlanError, TestbedError if it can't be had."""
         if not _NAME.fullmatch(name):
             raise PlanError(f"lab get {name!r}: want a kernel's version, such as 7.3")
-        there = self.available()
-        wanted = next((one for one in there if one.name == name), None)
+        available = self.available()
+        wanted = next((kernel for kernel in available if kernel.name == name), None)
         if wanted is None:
-            have = ", ".join(one.name for one in there) or "none"
+            have = ", ".join(kernel.name for kernel in available) or "none"
             raise TestbedError(
                 f"{_PACKAGE}{name} is not in {', '.join(self.suites)}, which have {have}; another suite: --suite NAME"
             )
@@ -155,11 +153,8 @@ class SecondApt:
         """The second configuration: where everything lies, and what the machine's own says of downloads (a proxy)."""
         for name in ("lists/partial", "cache/archives/partial", "none"):
             durable.make_directory(self.home / name)
-        lines = [
-            f"deb {f'[{archive.options}] ' if archive.options else ''}{archive.uri} {suite} main\n"
-            for archive in self.archives
-            for suite in self.suites
-        ]
+        options = f"[{self.archive.options}] " if self.archive.options else ""
+        lines = [f"deb {options}{self.archive.uri} {suite} main\n" for suite in self.suites]
         durable.write(self.home / "sources.list", "".join(lines).encode())
         durable.write(self.home / "status", b"")
         places = {
@@ -169,26 +164,22 @@ class SecondApt:
         }  # fmt: skip
         settings = [f'{key} "{self.home / name}";' for key, name in places.items()]
         settings += [f'Dir::Etc::Preferences "{self.home}/none/preferences";', 'Acquire::Languages "none";']
-        settings += ['APT::Update::Error-Mode "any";', f'APT::Sandbox::User "{_user()}";']
+        # root keeps its rights, since the cache is root's own; others have no rights to give up.
+        user = "root" if os.geteuid() == 0 else ""
+        settings += ['APT::Update::Error-Mode "any";', f'APT::Sandbox::User "{user}";']
         own = [line for line in run(["apt-config", "dump"]).splitlines() if _OF_DOWNLOADS.match(line)]
         durable.write(self.home / "apt.conf", "\n".join([*own, *settings, ""]).encode())
 
-    def _run(self, *words: str, cwd: Path | None = None) -> str:
-        argv = ["env", f"APT_CONFIG={self.home / 'apt.conf'}", "LC_ALL=C.UTF-8", *words]
-        return run(argv, timeout_s=TIMEOUT_S, cwd=cwd)
+    def _run(self, *argv: str, cwd: Path | None = None) -> str:
+        environment = (f"APT_CONFIG={self.home / 'apt.conf'}", "LC_ALL=C.UTF-8")
+        return run(["env", *environment, *argv], timeout_s=TIMEOUT_S, cwd=cwd)
 
 
-def _user() -> str:
-    """root keeps its rights, since the cache is root's own; others have no rights to give up."""
-    return "root" if os.geteuid() == 0 else ""
-
-
-def _said(text: str) -> str:
-    """The first complaint among apt's words."""
-    lines = [line.strip() for line in text.splitlines()]
-    words = [line[line.index("E: ") :] for line in lines if "E: " in line]
-    found = [*(word for word in words if not word.startswith(_NOT_WHY)), *words, *lines[-1:]]
-    return found[0].rstrip(".")
+def _first_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines()]
+    errors = [line[line.index("E: ") :] for line in lines if "E: " in line]
+    causes = [error for error in errors if not error.startswith(_NOT_WHY)]
+    return [*causes, *errors, *lines[-1:]][0].rstrip(".")
 
 
 def _want(program: str, package: str) -> None:

@@ -15,7 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.lab import boot_words, machine, memory
+from testctl.lab import boot_parameters, machine, memory
 from testctl.lab.boot_code import BootCode
 from testctl.lab.cpu_pinning import own_processor
 from testctl.system.subprocesses import interact
@@ -62,10 +62,10 @@ class Session:
 
 def gdb() -> str:
     """gdb's path.  Raises TestbedError if it is not installed."""
-    found = shutil.which("gdb")
-    if found is None:
+    path = shutil.which("gdb")
+    if path is None:
         raise TestbedError("gdb is not installed; install it with: apt-get install gdb")
-    return found
+    return path
 
 
 def session(scripts: Sequence[Path]) -> Session:
@@ -81,20 +81,21 @@ def run_in_gdb(
 ) -> Outcome | None:
     """Boot a lab in gdb, at the user's terminal; the outcome of its point, None if it was ended before its end.
 
-    The lab has not begun when gdb takes commands; `run` starts it, as in any program.  Raises TestbedError.
+    The lab begins with gdb's command `run`, as any program does.  Raises TestbedError.
     """
     debugger = gdb()
     with machine.lab_directory() as home, own_processor() as cpu:
         memory_mb = memory.lab_mb(point)
         spec = machine.orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        words = [*boot_words.words(kernel, seccomp=False), f"TESTCTL_STEPS={home}"]
-        whole = machine.command_line(home, kernel, spec, memory_mb, program, cpu, code, words)
-        at = whole.index(str(kernel))
+        more = [*boot_parameters.parameters(kernel, seccomp=False), f"TESTCTL_STEPS={home}"]
+        lab_argv = machine.command_line(home, kernel, spec, memory_mb, program, cpu, code, more)
+        at = lab_argv.index(str(kernel))
         console = home / machine.CONSOLE
         setup = home / "setup.gdb"
-        setup.write_text(commands(whole[at + 1 :], console, machine.t0_ns(point) - machine.BOOT_NS), encoding="utf-8")
-        argv = [*whole[:at], debugger, "-q", "-nx", "-x", str(setup)]
-        argv += [word for file in given.scripts for word in ("-x", str(file))]
+        t0_ns = machine.t0_ns(point) - machine.BOOT_NS
+        setup.write_text(commands(lab_argv[at + 1 :], console, t0_ns), encoding="utf-8")
+        argv = [*lab_argv[:at], debugger, "-q", "-nx", "-x", str(setup)]
+        argv += [option for file in given.scripts for option in ("-x", str(file))]
         argv += ["-batch"] if given.batch else []
         with _interrupts_are_gdbs():
             interact([*argv, str(kernel)], env=machine.lab_environment(home, memory_mb))
@@ -111,10 +112,10 @@ def _interrupts_are_gdbs() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def commands(words: Sequence[str], console: Path, t0_ns: int) -> str:
-    """gdb's commands before the user's: the kernel's own signals, its words, and the virtual time.
+def commands(arguments: Sequence[str], console: Path, t0_ns: int) -> str:
+    """gdb's commands before the user's: the kernel's own signals, its arguments, and the virtual time.
 
     t0_ns: of the traffic's beginning, on the kernel's clock
     """
-    args = f"{shlex.join(words)} < /dev/null > {shlex.quote(str(console))} 2>&1"
+    args = f"{shlex.join(arguments)} < /dev/null > {shlex.quote(str(console))} 2>&1"
     return _HELP.format(handles=f"handle {' '.join(SIGNALS)} nostop noprint pass", t0_ns=t0_ns, args=args).lstrip()

@@ -16,14 +16,15 @@ Version = tuple[int, ...]
 
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">=": operator.ge}
 _TERM = re.compile(r"(<=|>=|<)(\d+(?:\.\d+)+)")
-_WORDS = 70
+_SHOWN = 70
+"""Characters of a text that an error shows."""
 
 
 @dataclass(frozen=True)
 class Edit:
     """One edit of one file.
 
-    when     the versions it is for: terms such as >=6.1 and <6.13, all of which must hold
+    when     the versions it is for: terms such as >=6.1 and <6.13, which must all hold
     find     the text to replace; "": `replace` is appended as a line
     otherwise  why other versions do not need it; "" only if it is for all later versions
     """
@@ -36,9 +37,8 @@ class Edit:
     otherwise: str = ""
 
     def is_for(self, version: Version) -> bool:
-        return all(
-            _COMPARE[sign](version[: bound.count(".") + 1], _numbers(bound)) for sign, bound in _terms(self.when)
-        )
+        bounds = [(sign, tuple(map(int, bound.split(".")))) for sign, bound in _terms(self.when)]
+        return all(_COMPARE[sign](version[: len(bound)], bound) for sign, bound in bounds)
 
     def apply(self, text: str | None, version: Version) -> str:
         """A file's text, changed.  Raises TestbedError if there is no file (None), or no text to replace in it."""
@@ -49,13 +49,14 @@ class Edit:
         if not self.find:
             return f"{text}{self.replace}\n"
         if self.find not in text:
-            raise TestbedError(f"{who}: want the text {_short(self.find)!r}, which is not there; {rule}")
+            wanted = self.find if len(self.find) <= _SHOWN else self.find[:_SHOWN] + "…"
+            raise TestbedError(f"{who}: want the text {wanted!r}, which is not there; {rule}")
         return text.replace(self.find, self.replace)
 
 
 def load_edits(path: Path) -> list[Edit]:
     """Every edit of the file.  Raises TestbedError for an invalid one."""
-    found = []
+    edits = []
     for number, raw in enumerate(yaml.safe_load(path.read_text(encoding="utf-8")), 1):
         where = f"{path}: edit {number}"
         lacking = [key for key in ("file", "when", "why") if not raw.get(key)]
@@ -67,17 +68,18 @@ def load_edits(path: Path) -> list[Edit]:
             raise TestbedError(f"{where}: want otherwise, why versions beyond {raw['when']} do not need it; got none")
         text = raw.get("append") or raw["replace"]
         why, otherwise = (" ".join(raw.get(key, "").split()) for key in ("why", "otherwise"))
-        found.append(Edit(raw["file"], raw["when"], why, raw.get("find", ""), text or "", otherwise))
-    return found
+        edits.append(Edit(raw["file"], raw["when"], why, raw.get("find", ""), text or "", otherwise))
+    return edits
 
 
 def version_of(tree: Path) -> Version:
     """(6, 12, 117), from the tree's Makefile.  Raises TestbedError if the Makefile has no version."""
     makefile = tree / "Makefile"
     text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
-    found = [re.search(rf"^{name}\s*=\s*(\d+)", text, re.MULTILINE) for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
-    numbers = [int(match[1]) for match in found if match]
-    if len(numbers) != len(found):
+    names = ("VERSION", "PATCHLEVEL", "SUBLEVEL")
+    matches = [re.search(rf"^{name}\s*=\s*(\d+)", text, re.MULTILINE) for name in names]
+    numbers = [int(match[1]) for match in matches if match]
+    if len(numbers) != len(names):
         raise TestbedError(f"{makefile}: want VERSION, PATCHLEVEL and SUBLEVEL; this is no kernel tree")
     return tuple(numbers)
 
@@ -90,20 +92,20 @@ def apply_edits(path: Path, tree: Path, pristine: Path | None = None) -> list[st
     """
     version = version_of(tree)
     texts: dict[str, str | None] = {}
-    said = []
+    lines = []
     for edit in load_edits(path):
         text = texts[edit.file] if edit.file in texts else _text(tree if pristine is None else pristine, edit.file)
         if edit.is_for(version):
             text = edit.apply(text, version)
-            said.append(f"{edit.file}: changed: {edit.why}")
+            lines.append(f"{edit.file}: changed: {edit.why}")
         else:
-            said.append(f"{edit.file}: not changed, is for {edit.when}: {edit.otherwise or 'older trees have it not'}")
+            lines.append(f"{edit.file}: not changed, is for {edit.when}: {edit.otherwise or 'older trees have it not'}")
         texts[edit.file] = text
     for name, text in texts.items():
         if text is not None and text != _text(tree, name):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             durable.write(tree / name, text.encode())
-    return said
+    return lines
 
 
 def _text(tree: Path, name: str) -> str | None:
@@ -115,11 +117,3 @@ def _terms(when: str) -> list[tuple[str, str]]:
     """(sign, version) of each term; [] if a term is invalid."""
     matches = [_TERM.fullmatch(word) for word in str(when).split()]
     return [(match[1], match[2]) for match in matches if match] if all(matches) else []
-
-
-def _numbers(version: str) -> Version:
-    return tuple(int(part) for part in version.split("."))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _WORDS else text[:_WORDS] + "…"

@@ -23,10 +23,10 @@ def commit_id(directory: Path, revision: str) -> str:
     """The id of the commit that a revision means.  Raises PlanError if there is none."""
     _git(directory, "rev-parse", "--git-dir")
     try:
-        found = _git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        commit = _git(directory, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except TestbedError as error:
         raise PlanError(f"{directory}: want a git revision, such as v6.12 or HEAD~3; got {revision!r}") from error
-    return found.strip()
+    return commit.strip()
 
 
 def tree_id(directory: Path, commit: str) -> str:
@@ -48,21 +48,14 @@ def names(directory: Path) -> list[str]:
 def write(directory: Path, commit: str, where: Path, index: Path) -> None:
     """Make `where` the files of a commit.  What differs from the last commit written there is written anew.
 
-    index: a file that remembers what is there
+    index: git's index of the files that are there
     """
     where.mkdir(parents=True, exist_ok=True)
     repository = _git(directory, "rev-parse", "--absolute-git-dir").strip()
     index.with_name(f"{index.name}.lock").unlink(missing_ok=True)
-    argv = ["env", f"GIT_INDEX_FILE={index}", "git", *(word for one in _PLAIN for word in ("-c", one))]
-    argv += [
-        f"--git-dir={repository}",
-        f"--work-tree={where}",
-        "read-tree",
-        "--reset",
-        "-u",
-        tree_id(directory, commit),
-    ]
-    run(argv, timeout_s=1800)
+    argv = ["env", f"GIT_INDEX_FILE={index}", "git", *(option for setting in _PLAIN for option in ("-c", setting))]
+    argv += [f"--git-dir={repository}", f"--work-tree={where}"]
+    run([*argv, "read-tree", "--reset", "-u", tree_id(directory, commit)], timeout_s=1800)
 
 
 def archive(directory: Path, commit: str, name: str, file: Path) -> None:
@@ -70,7 +63,7 @@ def archive(directory: Path, commit: str, name: str, file: Path) -> None:
     _git(directory, "archive", "--format=tar", f"--output={file}", commit, "--", name)
 
 
-def _git(directory: Path, *words: str) -> str:
+def _git(directory: Path, *argv: str) -> str:
     if shutil.which("git") is None:
         raise TestbedError("git is not installed, and revisions need it; install it with: apt-get install git")
-    return run(["git", "-C", str(directory), *words], timeout_s=300)
+    return run(["git", "-C", str(directory), *argv], timeout_s=300)

@@ -45,14 +45,15 @@ def needed(ccs: Iterable[str]) -> set[str]:
     All of lab/kernel, lab/cc/tcp_NAME.c of each of the project's own, and the headers of lab/cc that these include.
     """
     by_name = {path.name: path for path in files()}
-    front = [path for path in files() if path.parent.name == "kernel"]
-    front += [by_name[f"tcp_{name}.c"] for name in ccs if f"tcp_{name}.c" in by_name]
+    pending = [path for path in files() if path.parent.name == "kernel"]
+    pending += [by_name[f"tcp_{name}.c"] for name in ccs if f"tcp_{name}.c" in by_name]
     seen: dict[str, Path] = {}
-    while front:
-        path = front.pop()
+    while pending:
+        path = pending.pop()
         if path.name not in seen:
             seen[path.name] = path
-            front += [by_name[n] for found in _INCLUDE.findall(path.read_bytes()) if (n := found.decode()) in by_name]
+            headers = [header.decode() for header in _INCLUDE.findall(path.read_bytes())]
+            pending += [by_name[header] for header in headers if header in by_name]
     return {_named(path) for path in seen.values()}
 
 
@@ -66,7 +67,7 @@ class Inputs:
 
     source    fingerprint of the kernel's sources
     compiler  the compiler's version text; "": there is none, and a kernel may be built by any
-    files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout, and of those of the variant
+    files     SHA-256 of each file of lab/kernel and lab/cc by its name in the checkout, and of the variant's
     """
 
     source: str
@@ -109,18 +110,15 @@ class Inputs:
         ccs: the congestion controls that are used; None: all of them
         """
         names = self.files.keys() if ccs is None else needed(ccs) | {n for n in self.files if n.startswith(VARIANT)}
-        gone = {name for name in built.files if name not in self.files and _matters(name, ccs)}
-        found = [f"{name} {'changed' if name in built.files else 'is new'}" for name in sorted(names)
-                 if built.files.get(name) != self.files[name]]  # fmt: skip
-        found += [f"{name} is gone" for name in sorted(gone)]
-        found += ["the compiler is another one"] if self.compiler not in ("", built.compiler) else []
-        return found + (["the kernel's sources are others"] if built.source != self.source else [])
+        gone = built.files.keys() - self.files.keys()
+        if ccs is not None:
+            gone = {name for name in gone if name.startswith(KERNEL) or name in {f"{CC}/tcp_{cc}.c" for cc in ccs}}
+        differences = [f"{name} {'changed' if name in built.files else 'is new'}" for name in sorted(names)
+                       if built.files.get(name) != self.files[name]]  # fmt: skip
+        differences += [f"{name} is gone" for name in sorted(gone)]
+        differences += ["the compiler is another one"] if self.compiler not in ("", built.compiler) else []
+        return differences + (["the kernel's sources are others"] if built.source != self.source else [])
 
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _matters(name: str, ccs: Collection[str] | None) -> bool:
-    """Whether a file that was removed is needed by these congestion controls."""
-    return ccs is None or name.startswith(KERNEL) or name in {f"{CC}/tcp_{cc}.c" for cc in ccs}

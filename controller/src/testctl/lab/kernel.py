@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lab's kernel: found in the cache, or built with the project's congestion controls."""
+"""The lab's kernel: taken from the cache, or built with the project's congestion controls."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UML_WRAPS = ("malloc", "free", "calloc")
 INPUTS = "inputs.json"
 """File in a kernel's directory: the inputs of its build."""
 
-EDITS_SAID = "edits.txt"
+EDITS_REPORT = "edits.txt"
 """File in a kernel's directory: a line about each edit of edits.yaml, made or not needed."""
 
 LACKING = "lacking.txt"
@@ -63,10 +63,21 @@ class Kernel:
     def built(self) -> bool:
         return self.binary.is_file()
 
+    @property
+    def release(self) -> str:
+        """Such as 6.12.117; "" if it is not known."""
+        file = self.directory / "release"
+        return file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
+
+
+def directory() -> Path:
+    """The directory of the built kernels, in the cache."""
+    return checkout.cache_dir() / "kernels"
+
 
 def locate(name: str, inputs: Inputs) -> Kernel:
     """The kernel of these inputs, with its directory in the cache, whether it is built or not."""
-    return Kernel(name, inputs.key, checkout.cache_dir() / "kernels" / f"{name}-{inputs.key}")
+    return Kernel(name, inputs.key, directory() / f"{name}-{inputs.key}")
 
 
 def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() or 1) -> Kernel:
@@ -86,7 +97,9 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
             progress(f"{'copy' if source.is_tree else 'unpack'} {source.title}", 0, STEPS)
             changed = work.bring(source)
             try:
-                work.edits.write_text("\n".join(_prepare(work, source.variant)) + "\n", encoding="utf-8")
+                put_sources(work, source.variant)
+                edits = apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
+                work.edits.write_text("\n".join(edits) + "\n", encoding="utf-8")
                 _configure(work, inputs, source.variant)
                 _compile(work, source.name, progress, jobs)
             except TestbedError as error:
@@ -95,22 +108,16 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     return kernel
 
 
-def _prepare(work: Workplace, variant: str = "") -> list[str]:
-    """Put lab/cc and lab/kernel into the copy of the tree and make the edits of edits.yaml; a line about each."""
-    put_sources(work, variant)
-    return apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
-
-
-def put_sources(work: Workplace, variant: str = "") -> None:
+def put_sources(work: Workplace, variant: str) -> None:
     """Put lab/cc, lab/kernel and the C files of a variant into the copy of the tree, and remove others."""
     home = work.source / "net" / "ipv4" / "testctl"
     home.mkdir(parents=True, exist_ok=True)
-    chosen = [path for path in files() if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}]
-    chosen += (more := variant_sources(variant))
+    sources = [path for path in files() if path.suffix in {".c", ".h"} or path.name in {"Makefile", "Kconfig"}]
+    sources += (more := variant_sources(variant))
     for path in home.iterdir():
-        if path.name not in {one.name for one in chosen}:
+        if path.name not in {source.name for source in sources}:
             path.unlink()
-    for path in chosen:
+    for path in sources:
         if not (home / path.name).is_file() or not filecmp.cmp(path, home / path.name, shallow=False):
             shutil.copyfile(path, home / path.name)
     if more:  # make reads Kbuild instead of Makefile where there is one
@@ -123,11 +130,11 @@ def _make(work: Workplace) -> list[str]:
     return [*ENDS_WITH_US, "make", "ARCH=um", f"O={work.objects}"]
 
 
-def _configure(work: Workplace, inputs: Inputs, variant: str = "") -> None:
+def _configure(work: Workplace, inputs: Inputs, variant: str) -> None:
     """Apply defconfig and the fragments, unless the objects have been configured so.
 
-    Raises TestbedError if make dropped an option of fragment.config; those of optional.config may be unknown.
-    Those of a variant that a tree does not have are listed in a file (lacking()).
+    Raises TestbedError if make dropped an option of fragment.config; options of optional.config may be unknown.
+    A variant's options that a tree does not have are listed in a file (lacking()).
     """
     more = variant_files(variant)
     parts = [name for name in inputs.files if name.endswith((".config", "/Kconfig", f"/{EDITS}"))]
@@ -151,7 +158,7 @@ def _configure(work: Workplace, inputs: Inputs, variant: str = "") -> None:
 
 
 def lacking(kernel: Kernel) -> list[str]:
-    """The options of its variant that a kernel has not, because its tree can't have them."""
+    """The options of its variant that a kernel lacks, because its tree can't have them."""
     file = kernel.directory / LACKING
     return file.read_text(encoding="utf-8").split() if file.is_file() else []
 
@@ -177,7 +184,7 @@ def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] |
         shutil.copy(work.objects / LACKING, fresh / LACKING)
     shutil.copy(work.objects / ".config", fresh / "config")
     shutil.copy(work.log, fresh / "build.log")
-    shutil.copy(work.edits, fresh / EDITS_SAID)
+    shutil.copy(work.edits, fresh / EDITS_REPORT)
     release = (work.objects / "include" / "config" / "kernel.release").read_text(encoding="ascii")
     (fresh / "release").write_text(release, encoding="ascii")
     (fresh / INPUTS).write_text(inputs.to_json(), encoding="utf-8")
@@ -190,7 +197,7 @@ def name_file(name: str) -> Path:
     """The file with the key of a kernel that was built from the user's tree.  Raises PlanError."""
     if not re.fullmatch(NAME, name):
         raise PlanError(f"kernel {name!r}: want a name of letters, digits, '.', '_', '-' (at most 41)")
-    return checkout.cache_dir() / "kernels" / f"{name}.name"
+    return directory() / f"{name}.name"
 
 
 def remember(kernel: Kernel) -> None:
@@ -205,11 +212,11 @@ def by_name(name: str) -> Kernel | None:
     """
     file = name_file(name)
     try:
-        directory = file.read_text(encoding="utf-8", errors="replace").strip()
+        registered = file.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return None
-    key = directory.removeprefix(f"{name}-")
-    if directory == key or not re.fullmatch("[0-9a-f]{16}", key):
-        raise TestbedError(f"{file}: want {name}-<16 hexadecimal digits>; got {directory[:80]!r}; build it again")
-    kernel = Kernel(name, key, file.parent / directory)
+    key = registered.removeprefix(f"{name}-")
+    if registered == key or not re.fullmatch("[0-9a-f]{16}", key):
+        raise TestbedError(f"{file}: want {name}-<16 hexadecimal digits>; got {registered[:80]!r}; build it again")
+    kernel = Kernel(name, key, file.parent / registered)
     return kernel if kernel.built else None

@@ -16,7 +16,7 @@ from testctl.system import checkout
 
 
 def ccs_of(points: Iterable[Point]) -> set[str]:
-    """The congestion controls that points name, of hosts and of flows."""
+    """The congestion controls of hosts and of flows."""
     named = (
         values.get("cc")
         for point in points
@@ -33,34 +33,30 @@ def check_ccs(points: Iterable[Point], kernels: Iterable[Kernel]) -> None:
 
 
 def unbuilt(kernel: str, ccs: Iterable[str]) -> dict[str, str]:
-    """Of congestion controls those for which a kernel is to be built again, and the text of the error about each."""
+    """The congestion controls for which a kernel is to be built again, and the text of the error about each."""
     wanted = set(ccs)
     if built.built(kernel, wanted):
         return {}
-    found = {}
+    errors = {}
     for cc in sorted(wanted):
         try:
             built.kernel_for(kernel, {cc})
         except TestbedError as error:
-            found[cc] = f"cc: {error}"
-    return found
+            errors[cc] = f"cc: {error}"
+    return errors
 
 
 def unknown(ccs: Iterable[str], lists: Mapping[str, frozenset[str]]) -> dict[str, str]:
-    """Of congestion controls those that no kernel has, and the text of the error about each.
+    """The congestion controls that no kernel has, and the text of the error about each.
 
     lists: what each kernel has, by its name; all are known
     """
-    there = frozenset().union(*lists.values())
-    names = f"kernel{'' if len(lists) == 1 else 's'} {', '.join(sorted(lists))}"
+    known = frozenset().union(*lists.values())
+    kernels = f"kernel{'' if len(lists) == 1 else 's'} {', '.join(sorted(lists))}"
     have = "have" if len(lists) > 1 else "has"
-    return {
-        cc: f"cc: {names} {have} no congestion control {cc}{_own(cc) or suggest(cc, there)}; "
-        f"there are {', '.join(sorted(there))}"
-        for cc in sorted(set(ccs) - there)
-    }
-
-
-def _own(cc: str) -> str:
-    file = checkout.lab() / "cc" / f"tcp_{cc}.c"
-    return f", which was built without {file}" if file.is_file() else ""
+    errors = {}
+    for cc in sorted(set(ccs) - known):
+        source = checkout.lab() / "cc" / f"tcp_{cc}.c"
+        hint = f", which was built without {source}" if source.is_file() else suggest(cc, known)
+        errors[cc] = f"cc: {kernels} {have} no congestion control {cc}{hint}; there are {', '.join(sorted(known))}"
+    return errors

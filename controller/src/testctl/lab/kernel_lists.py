@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a built kernel has, by its own word: the sysctls of a host, and the congestion controls.
+"""The sysctls of a host and the congestion controls that a built kernel has.
 
 Read once from the kernel itself, before any point is run, and kept in its directory.
 """
@@ -38,26 +38,26 @@ exec sh -c 'echo o > /proc/sysrq-trigger; sleep 60'
 
 
 def listed(kernel: Kernel, what: str) -> frozenset[str]:
-    """The SYSCTLS, FIXED or CCS of a kernel that has listed them before; nothing for one that has not."""
+    """The SYSCTLS, FIXED or CCS of a kernel as it listed them before; nothing if it did not."""
     file = kernel.directory / what
     return frozenset(file.read_text(encoding="ascii").split()) if file.is_file() else frozenset()
 
 
-def keep(kernel: Kernel, what: str, found: Iterable[str]) -> None:
+def keep(kernel: Kernel, what: str, names: Iterable[str]) -> None:
     """Write a list into the kernel's directory."""
-    durable.write(kernel.directory / what, "".join(f"{one}\n" for one in sorted(found)).encode())
+    durable.write(kernel.directory / what, "".join(f"{name}\n" for name in sorted(names)).encode())
 
 
 @cache
 def has(kernel: Kernel, what: str) -> frozenset[str]:
     """The SYSCTLS, FIXED or CCS of a kernel, which is booted for it once.  Raises TestbedError if it lists none."""
     if not listed(kernel, what):
-        for name, found in _asked(kernel).items():
-            keep(kernel, name, found)
+        for list_, names in _read_from(kernel).items():
+            keep(kernel, list_, names)
     return listed(kernel, what)
 
 
-def _asked(kernel: Kernel) -> dict[str, set[str]]:
+def _read_from(kernel: Kernel) -> dict[str, set[str]]:
     """Boot the kernel with only a shell and list what it has.  Raises TestbedError if it does not."""
     with temporary(LABS) as home:
         init = home / "init"
@@ -77,6 +77,6 @@ def _asked(kernel: Kernel) -> dict[str, set[str]]:
     lines = output.replace("\r", "").splitlines()
     if not all(mark in lines for mark in (*_LISTS, _END)):
         raise TestbedError(f"kernel {kernel.name} does not list its sysctls: {output[-300:]}")
-    places = [lines.index(mark) for mark in (*_LISTS, _END)]
-    words = [" ".join(lines[begin + 1 : end]).split() for begin, end in pairwise(places)]
-    return {name: {word.replace("/", ".") for word in found} for name, found in zip(_LISTS, words, strict=True)}
+    marks = [lines.index(mark) for mark in (*_LISTS, _END)]
+    sections = [" ".join(lines[begin + 1 : end]).split() for begin, end in pairwise(marks)]
+    return {list_: {name.replace("/", ".") for name in names} for list_, names in zip(_LISTS, sections, strict=True)}

@@ -23,7 +23,7 @@ TAINTS = {4: "a machine check", 5: "a bad page", 7: "an oops or a BUG", 9: "a wa
 
 
 def read(file: Path) -> list[str]:
-    """The faults in the file that a lab's first process wrote: the word of the kernel's taints, then its log."""
+    """The faults in the file that a lab's first process wrote: the kernel's taints, then its log."""
     if not file.is_file():
         return []
     head, _, log = file.read_text(encoding="utf-8", errors="replace").partition("\n")
@@ -35,17 +35,17 @@ def faults(log: str, tainted: int = 0) -> list[str]:
 
     tainted: what the kernel says of itself; the log may have lost what it was.
     """
-    found: list[list[str]] = []
+    reports: list[list[str]] = []
     inside, whole = False, False  # in a report; in one that has a beginning and an end of its own
     for line in _PREFIX.sub("", log).splitlines():
         if _CUT in line or (_BEGINS.search(line) and not whole):
-            found.append([])
+            reports.append([])
             inside, whole = True, _CUT in line
-        if inside and _CUT not in line and len(found[-1]) < MOST_LINES:
-            found[-1].append(line)
+        if inside and _CUT not in line and len(reports[-1]) < MOST_LINES:
+            reports[-1].append(line)
         if _ENDS.search(line):
             inside = whole = False
-    texts = ["\n".join(lines) for lines in found if lines]
+    texts = ["\n".join(lines) for lines in reports if lines]
     if not texts:
         return [f"{what}, by the kernel's taints; its log has no longer the text" for what in taints(tainted)]
     more = len(texts) - MOST_FAULTS

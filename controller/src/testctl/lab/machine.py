@@ -21,7 +21,7 @@ from testctl_agent.system import tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.lab import boot_words, kernel_log, memory
+from testctl.lab import boot_parameters, kernel_log, memory
 from testctl.lab.boot_code import BootCode, as_files
 from testctl.lab.cpu_pinning import own_processor
 from testctl.lab.programs import Ended, Program, environment, search_path
@@ -40,20 +40,26 @@ fire a nanosecond earlier or later, depending on the setup."""
 CLIENT_S, AGENT_S, PROMPT_S = 0.2, 0.1, 15.0
 """Virtual setup time of each flow and of each agent; up to PROMPT_S in total, T0_NS is late enough."""
 
-OUTCOME, CONSOLE = "outcome.json", "console.log"
-"""Files in a lab's directory: its result, and what its kernel and first process print."""
+SPEC, OUTCOME, CONSOLE = "lab.json", "outcome.json", "console.log"
+"""Files in a lab's directory: what its first process is to do, its result, and what its kernel and first process
+print."""
+
+STEPS = ("interpreter", "imports", "network", "agents", "described", "applied", "collectors", "generators", "traffic")
+"""The files that init.py makes when a step of the start has ended, in order; their times are wall-clock times.
+"interpreter" is the end of the kernel's boot and of Python's own start, "traffic" the end of the sleep until then."""
 
 OUT_OF_MEMORY = "compulsory panic_on_oom is enabled"
 """The kernel's panic message when a lab's memory is full (init.py sets panic_on_oom)."""
 LAB_FILES = "/run/testctl/raw"
 """The directory of a shell's agents, in the lab's memory."""
 
-LAST_WORDS = 25  # lines
+LAST_LINES = 25
+"""Of a console that an error shows."""
 SELF_TEST_S = 300.0
 CASE_SEED = 1
 """Of the random numbers of each program of run_cases()."""
 LOOK_S = 0.1
-"""How often a lab's programs are asked for their output."""
+"""How often the output of a lab's programs is read."""
 
 KERNEL_LOG = "kernel.log"
 """File in the lab's own directory: the kernel's taints and its messages."""
@@ -80,7 +86,7 @@ def run_point(
     """
     with lab_directory() as home, own_processor() as cpu:
         spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp)
+        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp)
         _end(process, home, wall_limit_s)
         return outcome_in(home, point, process)
 
@@ -105,14 +111,14 @@ def run_programs(
     with lab_directory() as home, own_processor() as cpu:
         may = [home, workdir.resolve(), *([writable.resolve()] if writable else [])]
         more = {
-            "programs": [one.to_json() for one in programs],
+            "programs": [user_program.to_json() for user_program in programs],
             "environment": environment(search_path()),
             "directory": os.getcwd(),
             "ends": str(home / "ends.json"),
             "family": family,
         }
         spec = orders_of(home, point, workdir.resolve(), "programs", may, more)
-        process = _started(home, kernel, spec, memory.lab_mb(point), program, cpu)
+        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu)
         until = time.monotonic() + wall_limit_s
         try:
             while not (ended := wait(process, LOOK_S)) and time.monotonic() < until:
@@ -123,29 +129,30 @@ def run_programs(
         if not ended:
             last = programs[-1]
             raise TestbedError(
-                f"{last.host}: {last.words}: did not end within {wall_limit_s:g} s of wall time"
+                f"{last.host}: {last.command_line}: did not end within {wall_limit_s:g} s of wall time"
                 " (--timeout gives it more)"
             )
         outcome = outcome_in(home, point, process)
         if not (home / "ends.json").is_file():
-            raise TestbedError(f"the lab ran no program: {outcome.error or outcome.skip or _words(home / CONSOLE)}")
+            raise TestbedError(
+                f"the lab ran no program: {outcome.error or outcome.skip or _last_output(home / CONSOLE)}"
+            )
         ends = json.loads((home / "ends.json").read_text(encoding="utf-8"))
-        return [Ended(**one) for one in ends], outcome
+        return [Ended(**end) for end in ends], outcome
 
 
 def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]:
-    """What testbeds/kernel_facts.py finds in a lab of this kernel.  Raises TestbedError if it gives no result."""
+    """The facts that testbeds/kernel_facts.py reads in a lab of this kernel.  Raises TestbedError if there are none."""
     with lab_directory() as home, own_processor() as cpu:
-        outcome, spec = home / OUTCOME, home / "lab.json"
-        orders = {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]}
-        spec.write_text(json.dumps(orders), encoding="utf-8")
-        process = _started(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
+        outcome = home / OUTCOME
+        spec = _write_spec(home, {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]})
+        process = _boot(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
         _end(process, home, SELF_TEST_S)
         if not outcome.is_file():
             why = f"the lab's self-test ended without a result (exit {process.returncode})"
-            raise TestbedError(why + _words(home / CONSOLE))
-        found: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
-        return found
+            raise TestbedError(why + _last_output(home / CONSOLE))
+        facts: dict[str, Any] = json.loads(outcome.read_text(encoding="utf-8"))
+        return facts
 
 
 def run_cases(
@@ -160,32 +167,27 @@ def run_cases(
     with lab_directory() as home, own_processor() as cpu:
         results, outputs = home / "results", home / "outputs"
         outputs.mkdir()
-        orders = {
+        spec = _write_spec(home, {
             "mode": "cases", "cases": list(cases), "program": str(program), "results": str(results),
             "outputs": str(outputs), "seed": CASE_SEED, "writable": [str(home)],
-        }  # fmt: skip
-        spec = home / "lab.json"
-        spec.write_text(json.dumps(orders), encoding="utf-8")
-        process = _started(home, kernel, spec, memory.MIN_MB, None, cpu, code)
+        })  # fmt: skip
+        process = _boot(home, kernel, spec, memory.MIN_MB, None, cpu, code)
         done, until = -1, 0.0
         try:
             while not (ended := wait(process, LOOK_S)) and (done < 0 or time.monotonic() < until):
-                if (now := _lines(results)) > done:
+                now = results.read_bytes().count(b"\n") if results.exists() else 0
+                if now > done:
                     done, until = now, time.monotonic() + limit_s
         finally:
             end(process)
         text = results.read_text(encoding="utf-8") if results.exists() else ""
-        found: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
-        for number, one in enumerate(found):
-            one["output"] = _text(outputs / str(number))
-        why = "" if len(found) == len(cases) else f"did not end within {limit_s:g} s of wall time"
+        ends: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines(keepends=True) if line[-1] == "\n"]
+        for number, end_of_case in enumerate(ends):
+            end_of_case["output"] = _text(outputs / str(number))
+        why = "" if len(ends) == len(cases) else f"did not end within {limit_s:g} s of wall time"
         if why and ended:
-            why = f"the lab ended (exit {process.returncode}){_words(home / CONSOLE)}"
-        return found, why
-
-
-def _lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
+            why = f"the lab ended (exit {process.returncode}){_last_output(home / CONSOLE)}"
+        return ends, why
 
 
 def _end(process: Process, home: Path, wall_limit_s: float) -> None:
@@ -196,10 +198,10 @@ def _end(process: Process, home: Path, wall_limit_s: float) -> None:
         end(process)
     if not ended:
         why = f"the lab ran for more than {wall_limit_s:g} s of wall time and was ended"
-        raise TestbedError(why + _words(home / CONSOLE))
+        raise TestbedError(why + _last_output(home / CONSOLE))
 
 
-def _started(
+def _boot(
     home: Path,
     kernel: Path,
     spec: Path,
@@ -210,8 +212,8 @@ def _started(
     seccomp: bool | None = None,
 ) -> Process:
     """A lab's kernel, in a session of its own."""
-    words = [*boot_words.words(kernel, seccomp), f"TESTCTL_STEPS={home}"]
-    argv = command_line(home, kernel, spec, memory_mb, program, cpu, code, words)
+    more = [*boot_parameters.parameters(kernel, seccomp), f"TESTCTL_STEPS={home}"]
+    argv = command_line(home, kernel, spec, memory_mb, program, cpu, code, more)
     with starting() as sessions:
         process = start(argv, log=home / CONSOLE, env=lab_environment(home, memory_mb))
         sessions.add(process.pid)
@@ -227,31 +229,22 @@ def outcome_in(home: Path, point: PointSpec, process: Process) -> Outcome:
             f"it had {memory.lab_mb(point)} MB (set {memory.SET} to give it more)"
         )
     if not outcome.is_file():
-        raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_words(log)}")
+        raise TestbedError(f"the lab ended without a result (exit {process.returncode}){_last_output(log)}")
     return outcome_of(home)
 
 
 def outcome_of(home: Path) -> Outcome:
     """The outcome that a lab wrote, with what its kernel reported."""
     result = Outcome.from_json(json.loads((home / OUTCOME).read_text(encoding="utf-8")))
-    return replace(result, wall=_wall(home), kernel_faults=kernel_log.read(home / KERNEL_LOG))
+    marks = {"started": SPEC, **{name: name for name in STEPS}, "ended": OUTCOME}
+    wall = {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
+    return replace(result, wall=wall, kernel_faults=kernel_log.read(home / KERNEL_LOG))
 
 
 def t0_ns(point: PointSpec) -> int:
     """T0_NS, or whole seconds later if the setup of many hosts and flows takes longer."""
     needs_s = CLIENT_S * len(point.flows) + AGENT_S * len(point.topology.entities)
     return T0_NS + math.ceil(max(0.0, needs_s - PROMPT_S)) * 10**9
-
-
-STEPS = ("interpreter", "imports", "network", "agents", "described", "applied", "collectors", "generators", "traffic")
-"""The files that init.py makes when a step of the start has ended, in order.  That of "interpreter" is the end of the
-kernel's boot and of Python's own start, that of "traffic" the end of the sleep until then."""
-
-
-def _wall(home: Path) -> dict[str, float]:
-    """Wall-clock times at which the lab was started, each step of its start and it itself ended."""
-    marks = {"started": "lab.json", **{name: name for name in STEPS}, "ended": OUTCOME}
-    return {what: (home / name).stat().st_mtime for what, name in marks.items() if (home / name).exists()}
 
 
 def shell(
@@ -265,7 +258,7 @@ def shell(
         may = [writable.resolve()] if writable else []
         spec = orders_of(home, point, Path(LAB_FILES), "shell", may, {"family": family})
         memory_mb = memory.lab_mb(point)
-        argv = command_line(home, kernel, spec, memory_mb, program, more=boot_words.words(kernel))
+        argv = command_line(home, kernel, spec, memory_mb, program, more=boot_parameters.parameters(kernel))
         return interact(argv, env=lab_environment(home, memory_mb))
 
 
@@ -277,8 +270,8 @@ def orders_of(
     writable: Sequence[Path],
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
-    """The file that tells the lab's first process what to do; more: what a mode wants besides."""
-    spec = {
+    """Write the file that tells the lab's first process what to do; more: what a mode wants besides."""
+    return _write_spec(home, {
         "mode": mode,
         "workdir": str(workdir),
         "outcome": str(home / OUTCOME),
@@ -288,8 +281,11 @@ def orders_of(
         "writable": [str(path) for path in writable],
         "point": point.to_json(),
         **more,
-    }
-    path = home / "lab.json"
+    })  # fmt: skip
+
+
+def _write_spec(home: Path, spec: Mapping[str, Any]) -> Path:
+    path = home / SPEC
     path.write_text(json.dumps(spec), encoding="utf-8")
     return path
 
@@ -331,14 +327,14 @@ def command_line(
     Its root is the machine's file system, read-only; init.py mounts writable directories again.
     """
     code = code or as_files()
-    program_of_init, *words = _init(home, code)
+    init, *arguments = _init(home, code)
     return [
         "setpriv", "--pdeathsig", "KILL",
         *([] if cpu is None else ["taskset", "--cpu-list", str(cpu)]),
         str(kernel),
         f"mem={memory_mb}M",
         "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro",
-        f"init={program_of_init}",
+        f"init={init}",
         "con0=fd:0,fd:1", "con=null", "quiet", "panic=-1", f"log_buf_len={LOG_BUFFER}",
         f"uml_dir={home}", "umid=lab",
         "time-travel=inf-cpu", f"time-travel-start={BOOT_NS}",
@@ -348,12 +344,12 @@ def command_line(
         *([f"TESTCTL_PROGRAM={program}"] if program else []),
         *(f"{name}={value}" for name, value in code.environment.items()),
         *more,
-        *(["--", *words] if words else []),
+        *(["--", *arguments] if arguments else []),
     ]  # fmt: skip
 
 
 def _init(home: Path, code: BootCode) -> list[str]:
-    """The words of the first process; a script that has them where the kernel would part them."""
+    """The argv of the first process; where the kernel would split one of its arguments, a script that starts it."""
     if not any(char.isspace() or char == '"' for char in "".join(code.argv)):
         return list(code.argv)
     init = home / "init"
@@ -366,11 +362,11 @@ def _text(log: Path) -> str:
     return log.read_text(encoding="utf-8", errors="replace")
 
 
-def _words(log: Path) -> str:
+def _last_output(log: Path) -> str:
     lines = _text(log).strip().splitlines()
     if not lines:
         return "; it printed nothing"
     reports = kernel_log.faults("\n".join(lines))
     if reports:
-        return "; its kernel reports:\n  " + "\n  ".join(reports[0].splitlines()[:LAST_WORDS])
-    return "; its last output:\n  " + "\n  ".join(lines[-LAST_WORDS:])
+        return "; its kernel reports:\n  " + "\n  ".join(reports[0].splitlines()[:LAST_LINES])
+    return "; its last output:\n  " + "\n  ".join(lines[-LAST_LINES:])

@@ -30,7 +30,7 @@ _ERROR = re.compile(r"error:|undefined reference|\*\*\* (?!\[|Waiting)")
 
 
 def check_space(where: Path) -> None:
-    """Raises TestbedError where the disk has not the space of a build."""
+    """Raises TestbedError where the disk lacks the space for a build."""
     free = shutil.disk_usage(where).free
     if free < FREE_BYTES:
         raise TestbedError(

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.core.point import PointFlow, PointSpec
-from testctl.system.memory import free_mb
+from testctl.core.point import PointSpec
 
 MIN_MB = 1024
 """TCP's limits depend on the memory, so all labs up to 18 hosts have the same memory."""
@@ -29,9 +28,9 @@ _CAPTURE_MB = 5
 _END_MB = 2
 """The kernel, Python and cached files; an agent; a tcpdump without its ring; a generator."""
 _CONNECTION_KIB = 256
+"""Data of one connection in the network and in its buffers."""
 _AT_ONCE = 512
 """Connections of a flow's requests that hold data at the same time, at most."""
-"""Data of one connection in the network and in its buffers."""
 
 
 def captures(point: PointSpec) -> int:
@@ -53,8 +52,11 @@ def with_rings(point: PointSpec) -> PointSpec:
     if size >= RING_KIB:
         return point
     collect = {
-        entity: {name: {**given, "ring_kib": size} if name == "capture" else given for name, given in mine.items()}
-        for entity, mine in point.collect.items()
+        entity: {
+            name: {**options, "ring_kib": size} if name == "capture" else options
+            for name, options in collectors.items()
+        }
+        for entity, collectors in point.collect.items()
     }
     return replace(point, collect=collect)
 
@@ -70,28 +72,20 @@ def lab_mb(point: PointSpec) -> int:
 
 def needed_mb(point: PointSpec) -> int:
     """Estimate of the memory that a point needs, in MB."""
-    agents, found = len(point.topology.entities), captures(point)
-    kib = found * ring_kib(point) + sum(map(_connections, point.flows)) * _CONNECTION_KIB
-    need = _BASE_MB + agents * _AGENT_MB + found * _CAPTURE_MB + 2 * len(point.flows) * _END_MB + kib // 1024
+    agents, rings = len(point.topology.entities), captures(point)
+    connections = sum(min(flow.parallel, _AT_ONCE) if flow.asks else flow.parallel for flow in point.flows)
+    kib = rings * ring_kib(point) + connections * _CONNECTION_KIB
+    need = _BASE_MB + agents * _AGENT_MB + rings * _CAPTURE_MB + 2 * len(point.flows) * _END_MB + kib // 1024
     return -(-need // 64) * 64
 
 
-def _connections(flow: PointFlow) -> int:
-    """Those of a flow that hold data at the same time."""
-    return min(flow.parallel, _AT_ONCE) if flow.asks else flow.parallel
-
-
-def has_room(mb: int, jobs: int = 1, there_mb: int | None = None) -> str:
-    """Why so many labs at once do not fit into this machine's memory, or "".
-
-    there_mb: free memory; None: read it from the kernel
-    """
-    there = free_mb() if there_mb is None else there_mb
-    if mb * jobs <= there:
+def shortage(mb: int, jobs: int, free_mb: int) -> str:
+    """Why `jobs` labs of this size do not fit into the machine's free memory, or ""."""
+    if mb * jobs <= free_mb:
         return ""
     labs = f"{jobs} labs at once need about {jobs} x {mb} MB" if jobs > 1 else f"a lab needs about {mb} MB"
-    return f"{labs} of memory, and this machine has {there} MB free" + (
-        f": want --jobs {there // mb}" if there >= mb and jobs > 1 else ""
+    return f"{labs} of memory, and this machine has {free_mb} MB free" + (
+        f": want --jobs {free_mb // mb}" if free_mb >= mb and jobs > 1 else ""
     )
 
 

@@ -19,7 +19,7 @@ GIVEN = "TESTCTL_PACKETDRILL"
 IN_TREE = "tools/testing/selftests/net/packetdrill"
 """Where a kernel's tree has scripts of its own, since 6.12."""
 RUNNER = "ksft_runner.sh"
-"""The tree's program that runs one of them: it says which words each variant gets."""
+"""The tree's program that runs one of them: it has the options of each variant."""
 NEEDS = {"ip": "iproute2", "tc": "iproute2", "sysctl": "procps", "ifconfig": "net-tools", "unshare": "util-linux"}
 """Programs that packetdrill and the scripts' defaults start, and Debian's packages of them."""
 _ADDRESSES = "--local_ip=192.168.0.1 --gateway_ip=192.168.0.1 --netmask_ip=255.255.0.0 --remote_ip=192.0.2.1"
@@ -33,9 +33,9 @@ _PLAIN = {
     "ipv4-mapped-ipv6": f"--ip_version=ipv4-mapped-ipv6 {_ADDRESSES} -D TFO_COOKIE={_COOKIES['ipv4']} "
     "-D CODE=host_unreachable -D CMSG_LEVEL_IP=SOL_IPV6 -D CMSG_TYPE_RECVERR=IPV6_RECVERR",
 }
-PLAIN = {name: tuple(words.split()) for name, words in _PLAIN.items()}
-"""The variants of scripts that have no runner, with the words of packetdrill's own, run_all.py: IPv6 has an MTU with
-which the MSS is that of IPv4."""
+PLAIN = {name: tuple(options.split()) for name, options in _PLAIN.items()}
+"""The variants of scripts that have no runner, with the options of packetdrill's own, run_all.py: IPv6 has an MTU with
+which the MSS equals IPv4's."""
 TMP = Path("/tmp")
 """Is empty and writable for a case."""
 
@@ -48,11 +48,11 @@ _OWN = re.compile(r"^--ip_version=(\S+)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Case:
-    """A script in a variant.  words: packetdrill's options before the script's name."""
+    """A script in a variant.  options: packetdrill's, before the script's name."""
 
     script: Path
     variant: str
-    words: tuple[str, ...]
+    options: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -65,8 +65,8 @@ class Case:
 
     @property
     def argv(self) -> tuple[str, ...]:
-        """packetdrill's words, in the script's directory."""
-        return (*self.words, self.script.name)
+        """packetdrill's arguments, in the script's directory."""
+        return (*self.options, self.script.name)
 
 
 @dataclass(frozen=True)
@@ -74,29 +74,29 @@ class CaseEnd:
     """How a case ended.
 
     verdict  pass, fail, or broken: it shows nothing of the kernel
-    words    packetdrill's own, or why it is broken
+    text     packetdrill's output, or why it is broken
     """
 
     case: Case
     verdict: str
-    words: str = ""
+    text: str = ""
     virtual_s: float = 0.0
 
 
 def program() -> Path:
-    """packetdrill, from the environment or PATH.  Raises TestbedError with what is missing."""
+    """packetdrill, from the environment or PATH.  Raises TestbedError where it is missing."""
     given = os.environ.get(GIVEN)
     if given is not None:
         if not (Path(given).is_file() and os.access(given, os.X_OK)):
             raise TestbedError(f"{GIVEN}: want the program packetdrill; got {given!r}, which can't be executed")
         return Path(given).resolve()
-    found = shutil.which("packetdrill")
-    if found is None:
+    path = shutil.which("packetdrill")
+    if path is None:
         raise TestbedError(
             "packetdrill is not on PATH. No package has it: build it from its source, "
             f"https://github.com/google/packetdrill, and set {GIVEN} to the program"
         )
-    return Path(found).resolve()
+    return Path(path).resolve()
 
 
 def fingerprint(of: Path) -> str:
@@ -112,40 +112,41 @@ def check_needs(path: str) -> None:
 
 
 def scripts_of(paths: Sequence[str], tree: Path | None) -> list[Path]:
-    """The scripts that words mean, each once: a file, a directory with scripts, or a name in the tree's directory.
+    """The scripts that paths mean, each once: a file, a directory with scripts, or a name in the tree's directory.
 
-    No words: all scripts of the tree.  Raises PlanError.
+    No paths: all scripts of the tree.  Raises PlanError.
     """
     if not paths and tree is None:
         raise PlanError(f"want the PATH of scripts: this kernel's source has no {IN_TREE}")
-    found: dict[Path, None] = {}
-    for word in paths or [str(tree)]:
-        found |= dict.fromkeys(_meant(word, tree))
-    return list(found)
+    scripts = [script for name in paths or [str(tree)] for script in _scripts_of(name, tree)]
+    return list(dict.fromkeys(scripts))
 
 
-def _meant(word: str, tree: Path | None) -> list[Path]:
-    path = Path(word)
-    if word and path.is_dir():
+def _scripts_of(name: str, tree: Path | None) -> list[Path]:
+    path = Path(name)
+    if name and path.is_dir():
         scripts = sorted(path.resolve().glob("**/*.pkt"))
         if not scripts:
-            raise PlanError(f"{word}: want a directory with scripts, *.pkt; it has none")
+            raise PlanError(f"{name}: want a directory with scripts, *.pkt; it has none")
         return scripts
     if path.is_file():
         return [path.resolve()]
-    in_tree = sorted(tree.glob(word)) if tree is not None and word and not path.is_absolute() else []
-    scripts = [one for one in in_tree if one.is_file() and one.suffix == ".pkt"]
+    in_tree = sorted(tree.glob(name)) if tree is not None and name and not path.is_absolute() else []
+    scripts = [path for path in in_tree if path.is_file() and path.suffix == ".pkt"]
     if not scripts:
         where = f", and no script of that name in {tree}" if tree else ""
-        raise PlanError(f"{word!r}: want a script or a directory; there is no such file{where}")
+        raise PlanError(f"{name!r}: want a script or a directory; there is no such file{where}")
     return scripts
 
 
 def cases_of(scripts: Iterable[Path], tree: Path | None) -> list[Case]:
-    """Every script in its variants, by the runner beside it, or else that of the tree."""
-    found = []
+    """Every script in its variants, by the runner in its directory, else by the tree's."""
+    cases = []
     for script in scripts:
-        text = _text(script)
+        try:
+            text = script.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise PlanError(f"{script}: can't be read: {error.strerror}") from error
         places = (script.parent / RUNNER, *([tree / RUNNER] if tree else []))
         runner = next((place for place in places if place.is_file()), None)
         every = variants(runner.read_text(encoding="utf-8", errors="replace"), runner) if runner else PLAIN
@@ -156,30 +157,22 @@ def cases_of(scripts: Iterable[Path], tree: Path | None) -> list[Case]:
         own = _OWN.findall(text)
         if any(name not in every for name in own):
             raise PlanError(f"{script}: want --ip_version={' or '.join(every)}; got {own[0]}")
-        found += [Case(script, name, every[name]) for name in own or every]
-    return found
-
-
-def _text(script: Path) -> str:
-    try:
-        return script.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise PlanError(f"{script}: can't be read: {error.strerror}") from error
+        cases += [Case(script, name, every[name]) for name in own or every]
+    return cases
 
 
 def variants(text: str, where: Path) -> Mapping[str, tuple[str, ...]]:
-    """{name: packetdrill's words} from the text of a tree's runner.  Raises TestbedError if it has none."""
+    """{name: packetdrill's options} from the text of a tree's runner.  Raises TestbedError if it has none."""
     block = _VARIABLE.search(text)
-    arrays = [(name, " ".join(shlex.split(words))) for name, words in _ARRAY.findall(text)]
+    arrays = [(name, " ".join(shlex.split(options))) for name, options in _ARRAY.findall(text)]
     entries = _ENTRY.findall(block[1]) if block else arrays
-    found = {name: tuple(shlex.split(words)) for name, words in entries}
-    if not found:
+    if not entries:
         raise TestbedError(f"{where}: want the words of each variant, in an array ip_args or ipv4_args; there is none")
-    return found
+    return {name: tuple(shlex.split(options)) for name, options in entries}
 
 
 def grouped(cases: Sequence[Case], scripts: int) -> list[list[Case]]:
-    """The cases of so many scripts together, in order: which ones does not depend on how many labs there are."""
+    """The cases in groups of that many scripts, in order: a group does not depend on how many labs there are."""
     order = list(dict.fromkeys(case.script for case in cases))
     number = {script: index // scripts for index, script in enumerate(order)}
     groups: dict[int, list[Case]] = {}

@@ -44,7 +44,7 @@ class Program:
     stderr: str = ""
 
     @property
-    def words(self) -> str:
+    def command_line(self) -> str:
         """As a shell takes it."""
         return shlex.join(self.argv)
 
@@ -72,7 +72,7 @@ class Ended:
 
 def exit_code(ended: Sequence[Ended]) -> int:
     """The last program's exit code, or else the first one of another that failed by itself."""
-    codes = [ended[-1].code, *(one.code for one in ended[:-1] if not one.stopped)]
+    codes = [ended[-1].code, *(end.code for end in ended[:-1] if not end.stopped)]
     return next((code for code in codes if code), 0)
 
 

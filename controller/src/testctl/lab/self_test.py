@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a kernel's self-test: kept beside the kernel, and what its first part, in the lab, has to show."""
+"""The result of a kernel's self-test: kept with the kernel, and what its first part, in the lab, has to show."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IN_TREE = ("reno", "cubic", "dctcp", "bbr", "cdg", "westwood", "vegas", "htcp",
 
 @dataclass(frozen=True)
 class Check:
-    """One part of the self-test: what was looked at, whether it is as it has to be, and what was found."""
+    """One part of the self-test: what was looked at, whether it is as it has to be, and what it is."""
 
     name: str
     ok: bool
@@ -61,20 +61,21 @@ def kept(kernel: Path) -> SelfTest | None:
     """The self-test in a kernel's directory; None if it was not made."""
     try:
         raw = json.loads((kernel / FILE).read_text(encoding="utf-8"))
-        return SelfTest(tuple(Check(**one) for one in raw["checks"]), bool(raw["seccomp"]))
+        return SelfTest(tuple(Check(**check) for check in raw["checks"]), bool(raw["seccomp"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def judged(facts: Mapping[str, Any]) -> list[Check]:
-    """The checks of what testbeds/kernel_facts.py found in the lab."""
+    """The checks of the facts that testbeds/kernel_facts.py read in the lab."""
     late = facts["late_ns"]
     first, again, other = facts["ports"]
-    mine = {path.stem.removeprefix("tcp_") for path in (checkout.lab() / "cc").glob("tcp_*.c")}
-    lacking = sorted({*_IN_TREE, *mine} - set(facts["ccs"]))
+    own = {path.stem.removeprefix("tcp_") for path in (checkout.lab() / "cc").glob("tcp_*.c")}
+    lacking = sorted({*_IN_TREE, *own} - set(facts["ccs"]))
     exact = len(set(late)) == 1 and 0 <= late[0] < _LATE_NS
     return [
-        Check("timers to the nanosecond", exact, f"{len(late)} timers, read {_among(late)} ns after their time"),
+        Check("timers to the nanosecond", exact,
+              f"{len(late)} timers, read {' or '.join(map(str, sorted(set(late))))} ns after their time"),
         Check("random numbers by seed", first == again != other, f"with one seed {first[:3]}… and {again[:3]}…, "
               f"with another {other[:3]}…"),
         Check("congestion controls", not lacking,
@@ -92,14 +93,10 @@ def seccomp_of(kernel: Path) -> bool:
 
     Raises PlanError if the environment says something else than on or off.
     """
-    said = os.environ.get(SECCOMP, "")
-    if said not in ("", "on", "off"):
-        raise PlanError(f"{SECCOMP}: want on or off; got {said!r}")
-    if said:
-        return said == "on" and has_seccomp(kernel)
-    found = kept(kernel.parent)
-    return found is not None and found.seccomp
-
-
-def _among(numbers: list[int]) -> str:
-    return " or ".join(str(one) for one in sorted(set(numbers)))
+    setting = os.environ.get(SECCOMP, "")
+    if setting not in ("", "on", "off"):
+        raise PlanError(f"{SECCOMP}: want on or off; got {setting!r}")
+    if setting:
+        return setting == "on" and has_seccomp(kernel)
+    tested = kept(kernel.parent)
+    return tested is not None and tested.seccomp

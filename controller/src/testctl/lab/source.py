@@ -136,15 +136,15 @@ def downloads() -> Path:
 
 def tarball_of(name: str) -> Path | None:
     """The tarball of a version: of the installed package, or else the downloaded one."""
-    found = (place / _file(name) for place in (DEBIAN_SOURCES, downloads()))
-    return next((path for path in found if path.is_file()), None)
+    paths = (place / _file(name) for place in (DEBIAN_SOURCES, downloads()))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def available() -> list[str]:
     """The versions whose source is installed or downloaded."""
     paths = (path for place in (DEBIAN_SOURCES, downloads()) for path in place.glob("*.tar.xz"))
-    found = (re.fullmatch(r"linux-source-([0-9.]+)\.tar\.xz", path.name) for path in paths)
-    return sorted({match[1] for match in found if match})
+    matches = (re.fullmatch(r"linux-source-([0-9.]+)\.tar\.xz", path.name) for path in paths)
+    return sorted({match[1] for match in matches if match})
 
 
 def _file(name: str) -> str:

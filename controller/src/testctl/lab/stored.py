@@ -14,16 +14,17 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
 from testctl.lab import kernel as kernels
-from testctl.lab.built import built, directory, names
+from testctl.lab.built import built, names
+from testctl.lab.kernel import directory
 from testctl.lab.self_test import SelfTest, kept
 from testctl.lab.source import split_variant
 from testctl.lab.tree_kernel import SOURCE
 from testctl.lab.workplace import BUILDING, held, lock
 
-RELEASE, CONFIG = "release", "config"
+CONFIG = "config"
 REMOVED = ".removed"
 _WHOLE = re.compile(r".+-[0-9a-f]{16}")
-"""A directory's name; that of one that is being written or removed has one of _PARTS behind it."""
+"""A directory's name; while it is written or removed, one of _PARTS is behind it."""
 _PARTS = (BUILDING, ".new", REMOVED)
 
 
@@ -37,7 +38,7 @@ class Stored:
     of_tree   whether it was built with --source
     used      whether a plan that names it, and none of lab/cc, gets this one
     tested    its self-test, if it was made
-    whole     False: a build or a removal of it was killed; its name is that of its directory
+    whole     False: a build or a removal of it was killed; its directory's name is its name
     """
 
     name: str
@@ -65,10 +66,13 @@ def stored() -> list[Stored]:
     """Every built kernel, by name, the used one of a name first; and what commands that were killed left."""
     used = {kernel.directory for name in names() if (kernel := built(name))}
     places = [binary.parent for binary in directory().glob("*-*/linux") if _WHOLE.fullmatch(binary.parent.name)]
-    found = [_stored(path, used) for path in places]
+    whole = [_stored(path, used) for path in places]
+    left = []
     parts = [path for part in _PARTS for path in directory().glob(f"*{part}") if not held(_lock_of(path))]
-    left = [Stored(path.name, path, "", _bytes_below(path), own_tree=False, used=False, whole=False) for path in parts]
-    return sorted(found, key=lambda one: (one.name, not one.used, one.path)) + sorted(left, key=lambda one: one.path)
+    for path in sorted(parts):
+        size = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+        left.append(Stored(path.name, path, "", size, own_tree=False, used=False, whole=False))
+    return sorted(whole, key=lambda kernel: (kernel.name, not kernel.used, kernel.path)) + left
 
 
 def _lock_of(path: Path) -> Path:
@@ -77,17 +81,12 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(f"{name}.lock")
 
 
-def _bytes_below(path: Path) -> int:
-    return sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
-
-
 def _stored(path: Path, used: Iterable[Path]) -> Stored:
-    name = path.name.rpartition("-")[0]
-    release = path / RELEASE
+    name, _, key = path.name.rpartition("-")
     return Stored(
         name=name,
         path=path,
-        release=release.read_text(encoding="utf-8", errors="replace").strip() if release.is_file() else "",
+        release=kernels.Kernel(name, key, path).release,
         size=sum(file.stat().st_size for file in path.iterdir() if file.is_file()),
         own_tree=_registered(name) == path.name,
         of_tree=bool(_registered(name)) or split_variant(name)[0] == SOURCE,
@@ -104,24 +103,25 @@ def _registered(name: str) -> str:
         return ""
 
 
-def chosen(words: Sequence[str], unused: bool, several: bool = True, of_trees: bool = False) -> list[Stored]:
-    """The kernels that words mean, and the unused ones, or those that were built with --source.
+def chosen(named: Sequence[str], unused: bool, several: bool = True, of_trees: bool = False) -> list[Stored]:
+    """The kernels of these names, and the unused ones, or those that were built with --source.
 
-    A word is the name of the one kernel that has it, or the name of a directory.  Raises PlanError for a word that
-    means none or several.
+    A name belongs to one kernel alone, or it is a directory's.  Raises PlanError for a name that means no
+    kernel or several.
 
-    several: whether a name that several kernels have means none of them; else it means the one that is used
+    several: whether a name that several kernels have means no kernel; else it means the one that is used
     """
-    every = [one for one in stored() if one.whole or several]
-    found = [one for one in every if (unused and not one.used) or (of_trees and one.of_tree)]
-    for word in words:
-        mine = [one for one in every if word in (one.name, one.path.name)]
-        mine = mine if several else [one for one in mine if one.used or one.path.name == word][:1]
-        if len(mine) != 1:
-            known = ", ".join(one.path.name for one in mine or every) or "none"
-            raise PlanError(f"kernel {word!r}: want one of the built kernels; there are {known} (in {directory()})")
-        found += [one for one in mine if one not in found]
-    return found
+    kernels = [kernel for kernel in stored() if kernel.whole or several]
+    selected = [kernel for kernel in kernels if (unused and not kernel.used) or (of_trees and kernel.of_tree)]
+    for name in named:
+        matches = [kernel for kernel in kernels if name in (kernel.name, kernel.path.name)]
+        if not several:
+            matches = [kernel for kernel in matches if kernel.used or kernel.path.name == name][:1]
+        if len(matches) != 1:
+            known = ", ".join(kernel.path.name for kernel in matches or kernels) or "none"
+            raise PlanError(f"kernel {name!r}: want one of the built kernels; there are {known} (in {directory()})")
+        selected += [kernel for kernel in matches if kernel not in selected]
+    return selected
 
 
 def remove(kernel: Stored) -> None:

@@ -32,31 +32,33 @@ def check_sysctls(points: Iterable[Point], kernel: Kernel) -> None:
 
 def refused(points: Iterable[Point], kernel: Kernel, lists: Lists) -> dict[Setting, str]:
     """The settings of hosts that a kernel can't have, with the reason; {} where it is not known what it has."""
-    there, fixed = lists(kernel, SYSCTLS), lists(kernel, FIXED)
-    asked = dict.fromkeys(
+    known, fixed = lists(kernel, SYSCTLS), lists(kernel, FIXED)
+    settings = dict.fromkeys(
         (host, name, value)
         for point in points
         for host in point.topology.hosts
         for name, value in point.settings.get(host, {}).items()
-        if there and full_name(name)
+        if known and full_name(name)
     )
-    found = {one: _why_not(one[1], one[2], kernel.name, there, fixed) for one in asked}
-    return {one: why for one, why in found.items() if why}
+    reasons = {
+        (host, name, value): _why_not(full_name(name), value, kernel.name, known, fixed)
+        for host, name, value in settings
+    }
+    return {setting: why for setting, why in reasons.items() if why}
 
 
-def _why_not(name: str, value: Value, kernel: str, there: frozenset[str], fixed: frozenset[str]) -> str:
-    full = full_name(name)
-    if full not in there:
+def _why_not(sysctl: str, value: Value, kernel: str, known: frozenset[str], fixed: frozenset[str]) -> str:
+    if sysctl not in known:
         why = "has no such sysctl in a host, or only in its first network namespace"
-        return f"{full}: kernel {kernel} {why}{suggest(full, there)}"
-    if full in fixed:
-        return f"{full}: in a host of kernel {kernel} it can only be read, or only be written"
-    sign = comes_with(full.removeprefix("net.ipv4."), value)
-    return f"kernel {kernel} has no value {value}; it has no {sign} either" if sign and sign not in there else ""
+        return f"{sysctl}: kernel {kernel} {why}{suggest(sysctl, known)}"
+    if sysctl in fixed:
+        return f"{sysctl}: in a host of kernel {kernel} it can only be read, or only be written"
+    sign = comes_with(sysctl.removeprefix("net.ipv4."), value)
+    return f"kernel {kernel} has no value {value}; it has no {sign} either" if sign and sign not in known else ""
 
 
 def full_name(name: str) -> str:
-    """The name of a sysctl as the kernel lists it, a device's name replaced by "default"; "" for what is none."""
+    """The name of a sysctl as the kernel lists it, a device's name replaced by "default"; "" for another parameter."""
     if not SPEC.matches(name):
         return ""
     full = f"net.ipv4.{name}" if name in KNOWN else name

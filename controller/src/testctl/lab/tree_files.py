@@ -24,27 +24,27 @@ _MADE_AT = (".config", "include/config", "include/generated", "arch/um/include/g
 
 
 def listing(tree: Path) -> dict[str, Stamp]:
-    """The files of a tree, without those of git and those that a build left."""
+    """The files of a tree, without git's own and what a build left."""
     names = git_tree.names(tree) if git_tree.is_repository(tree) else _walk(tree)
-    found = {}
+    stamps = {}
     for name in names:
         try:
             stat = os.lstat(tree / name)
         except FileNotFoundError:
             continue  # git tracks it, but it is deleted
-        found[name] = (stat.st_size, stat.st_mtime_ns)
-    return found
+        stamps[name] = (stat.st_size, stat.st_mtime_ns)
+    return stamps
 
 
 def _walk(tree: Path) -> list[str]:
-    found = []
+    names = []
     for folder, folders, files in os.walk(tree):
         place = os.path.relpath(folder, tree)
         here = "" if place == "." else f"{place}/"
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         folders[:] = [name for name in folders if name not in links and name != ".git" and not _made(here + name)]
-        found += [here + name for name in (*files, *links) if not _made(here + name) and here + name != ".git"]
-    return found
+        names += [here + name for name in (*files, *links) if not _made(here + name) and here + name != ".git"]
+    return names
 
 
 def _made(name: str) -> bool:
@@ -76,7 +76,7 @@ class Copy:
     def update(self, origin: Path, link: bool = False) -> list[str]:
         """Make it what the original is now, and return the names that changed.
 
-        link: whether files may be links to those of the original, which then never changes one in its place
+        link: whether files may be links to the original's, which are then replaced and never changed in place
         """
         self._move()
         known, now = stamps_of(self._home), listing(origin)

@@ -26,7 +26,7 @@ UNFINISHED = "unfinished"
 
 @dataclass(frozen=True)
 class Workplace:
-    """The copy of a tree, its objects, and what its build printed; those of a variant lie apart."""
+    """The copy of a tree, its objects, and what its build printed; a variant has objects of its own."""
 
     home: Path
     variant: str = ""
@@ -75,13 +75,15 @@ class Workplace:
             git_tree.write(source.origin, source.revision, origin, self.home / "index")
         copy = Copy(self.home, {edit.file for edit in load_edits(checkout.lab() / "kernel" / EDITS)})
         changed = copy.update(origin, link=bool(source.revision))
-        if any(map(_configures, changed)):
+        # Another text of these files may be another configuration.
+        prefixes = ("scripts/", "arch/um/configs/")
+        if any(name.startswith(prefixes) or Path(name).name.startswith(("Kconfig", "Makefile")) for name in changed):
             for file in self.home.glob("configured*"):
                 file.unlink()
         return None if first else changed
 
     def compiled(self, changed: Iterable[str]) -> list[str]:
-        """Those of the source's files that are compiled, or that make reads for it; the one changed last is first."""
+        """The source's files that are compiled, or that make reads for it; the one changed last is first."""
         stamps = stamps_of(self.home)
         return sorted(filter(self._is_compiled, changed), key=lambda name: (-stamps.get(name, (0, 0))[1], name))
 
@@ -92,11 +94,6 @@ class Workplace:
         if path.suffix != ".h" and not path.name.startswith(("Kconfig", "Makefile", "Kbuild")):
             return False
         return path.parts[0] == "include" or self.objects.joinpath(*path.parts[:2][: len(path.parts) - 1]).is_dir()
-
-
-def _configures(name: str) -> bool:
-    """Whether another text of this file may be another configuration."""
-    return Path(name).name.startswith(("Kconfig", "Makefile")) or name.startswith(("scripts/", "arch/um/configs/"))
 
 
 @contextmanager
@@ -118,10 +115,10 @@ def of(source: KernelSource, kernel: Path) -> Iterator[Workplace]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _remove_unfinished(mine: Path) -> None:
-    """Remove the place `mine`, and those next to it whose builds were killed."""
-    shutil.rmtree(mine, ignore_errors=True)
-    for home in mine.parent.glob(f"*{BUILDING}"):
+def _remove_unfinished(own: Path) -> None:
+    """Remove the place `own`, and those next to it whose builds were killed."""
+    shutil.rmtree(own, ignore_errors=True)
+    for home in own.parent.glob(f"*{BUILDING}"):
         with suppress(OSError), home.with_name(f"{home.name.removesuffix(BUILDING)}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(home, ignore_errors=True)
@@ -141,7 +138,7 @@ def kept(origin: Path) -> Path:
 def lock(path: Path, waits: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Lock: one build of a kernel at a time.  `waits` is called where another process has it.
 
-    What is started meanwhile has it too: where this process is killed, until the last compiler has ended.
+    Processes that are started meanwhile have it too: where this process is killed, until the last compiler has ended.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:

@@ -29,7 +29,7 @@ from testctl.results import layout, noise
 from testctl.results.atomic import naming_path, write_json
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.system.worker_pool import workers
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 LATE = ".late.npy"
 ALWAYS = "throughput_bps"
@@ -84,7 +84,9 @@ def check_of(
     return Check(chosen, levels, repeat, wanted, factor, seed, fit)
 
 
-def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progress) -> tuple[dict[str, Any], Path]:
+def run_check(
+    plan: Plan, bed: ReadyTestbed, check: Check, results: Path, progress: Progress
+) -> tuple[dict[str, Any], Path]:
     """Run it and write results/<time>-<plan>-aa/noise.json; returns its content and the directory.
 
     Raises TestbedError if the point can't be measured alone.
@@ -129,14 +131,14 @@ def run_check(plan: Plan, bed: Bed, check: Check, results: Path, progress: Progr
 
 
 def _round(
-    pool: ProcessPoolExecutor, bed: Bed, point: Point, jobs: int, work: Path, late: Path | None = None
+    pool: ProcessPoolExecutor, bed: ReadyTestbed, point: Point, jobs: int, work: Path, late: Path | None = None
 ) -> list[Sample]:
     copies = [replace(point, repeat=number) for number in range(jobs)]
     running = [pool.submit(_sample, bed, copy, work / str(copy.repeat), late) for copy in copies]
     return [future.result() for future in running]
 
 
-def _sample(bed: Bed, point: Point, work: Path, late: Path | None) -> Sample:
+def _sample(bed: ReadyTestbed, point: Point, work: Path, late: Path | None) -> Sample:
     """late: what names of files begin with that say how late a host was"""
     result = measure(bed, point, work, keep_captures=False)
     if late is not None and result.records is not None:

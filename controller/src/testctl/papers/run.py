@@ -19,7 +19,7 @@ from testctl.papers.scorecard import Scorecard
 from testctl.plan import Plan, load_plan
 from testctl.results import collect_versions
 from testctl.system import checkout
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 
 def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
@@ -44,7 +44,7 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
 
 
 def run_papers(
-    plans: Sequence[Plan], bed: Bed, options: Options, progress: Progress, kernel: str | None = None
+    plans: Sequence[Plan], bed: ReadyTestbed, options: Options, progress: Progress, kernel: str | None = None
 ) -> Scorecard:
     """Run every plan (a run each, below options.results_dir) and gather their claims."""
     started, clock = datetime.now(UTC), time.monotonic()

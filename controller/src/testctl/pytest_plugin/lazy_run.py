@@ -16,19 +16,19 @@ from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerd
 from testctl.plan.judge import counterpart, matching
 from testctl.results import RunPoint, layout, load_point
 from testctl.results.work import WORK
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 
 class SharedRun:
     """A run in progress at `path`, created by any of the processes; `make_testbed` is called for the first point."""
 
-    def __init__(self, plan: Plan, path: Path, make_testbed: Callable[[], Bed]) -> None:
+    def __init__(self, plan: Plan, path: Path, make_testbed: Callable[[], ReadyTestbed]) -> None:
         self.plan = plan
         self.path = path
         self._make_testbed = make_testbed
 
     @cached_property
-    def _bed(self) -> Bed:
+    def _bed(self) -> ReadyTestbed:
         return self._make_testbed()
 
     def result(self, point: Point) -> RunPoint:

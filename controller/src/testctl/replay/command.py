@@ -15,7 +15,6 @@ from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
-from testctl.lab.boot_code import boot_code
 from testctl.lab.built import by_key
 from testctl.lab.machine import BOOT_NS, t0_ns
 from testctl.plan import Plan, Point
@@ -29,7 +28,7 @@ from testctl.results.versions import collect_versions
 from testctl.results.work import WORK, begin_work
 from testctl.system.say import say
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.lab import LabTestbed, boot_modules, code_hash
+from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import kernel_of, spec_of
 
 
@@ -89,13 +88,12 @@ def lab_for(recorded: RunPoint, point: Point, commands: bool) -> LabTestbed:
     """
     name, key = kernel_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel
     kernel = by_key(name, key)
-    if kernel:
-        return replace(LabTestbed.all_on([point], kernel, commands), boot=boot_code(code_hash(), boot_modules()))
-    lab = LabTestbed.for_points([point], commands=commands)
-    say(
-        f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {recorded.id} runs on "
-        f"{lab.kernels[name].directory.name}, and may differ"
-    )
+    lab = LabTestbed.for_points([point], commands=commands, kernel=kernel)
+    if kernel is None:
+        say(
+            f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {recorded.id} runs on "
+            f"{lab.kernels[name].directory.name}, and may differ"
+        )
     return lab
 
 

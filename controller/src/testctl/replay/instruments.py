@@ -52,7 +52,7 @@ class InstrumentedLab(LabTestbed):
 
     @classmethod
     def of(cls, lab: LabTestbed, instruments: Instruments) -> InstrumentedLab:
-        return cls(**vars(lab) | {"asked": instruments.added}, instruments=instruments)
+        return cls(**vars(lab) | {"prepare": instruments.added}, instruments=instruments)
 
     def code_key(self, point: Point) -> str:
         return "+".join([super().code_key(point), *self.instruments.words])

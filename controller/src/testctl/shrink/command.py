@@ -19,8 +19,8 @@ from testctl.shrink.search import SearchResult, search
 from testctl.shrink.trials import CANDIDATES, SpentError, Trial, Trials
 from testctl.shrink.write import REPORT, write
 from testctl.system.worker_pool import kill_workers, workers
-from testctl.testbeds.bed import Bed
 from testctl.testbeds.choose import find
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.testbed import Request
 
 MIN_WALL_S = 45.0
@@ -81,7 +81,7 @@ def prepare(case: Case, directory: Path) -> None:
         (directory / CANDIDATES / layout.POINTS).mkdir(parents=True, exist_ok=True)
 
 
-def _beds(case: Case) -> Callable[[Sequence[Point]], Bed]:
+def _beds(case: Case) -> Callable[[Sequence[Point]], ReadyTestbed]:
     """Testbeds with a lower time limit than a run's: a point without any rate would use all of it."""
     limit_s = max(MIN_WALL_S, TIMES_WALL * case.found.wall_s)
     return lambda points: find(case.plan.testbed).ready(points, Request(limit_s, commands=case.commands))

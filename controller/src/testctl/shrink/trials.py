@@ -20,7 +20,7 @@ from testctl.plan.load import TEXT_NAME
 from testctl.results import layout, load_point, write_point
 from testctl.results.reuse import as_measured
 from testctl.shrink.case import Candidate, Case, Tuples, candidate, verdict_of
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 
 CANDIDATES = "candidates"
 """Subdirectory of the search: its points, without their packets."""
@@ -61,7 +61,7 @@ class Trials:
     case: Case
     directory: Path
     pool: ProcessPoolExecutor
-    testbed_for: Callable[[Sequence[Point]], Bed]
+    testbed_for: Callable[[Sequence[Point]], ReadyTestbed]
     notify: Callable[[Trial], None] = lambda trial: None
     most: int = 1000
     runs: int = 0
@@ -130,7 +130,7 @@ class SpentError(TestctlError):
     """The limit of runs is reached."""
 
 
-def try_point(bed: Bed, point: Point, directory: Path) -> Tried:
+def try_point(bed: ReadyTestbed, point: Point, directory: Path) -> Tried:
     """Run a point and keep the data for verdicts, without its packets."""
     work = directory / ".work" / point.id
     shutil.rmtree(work, ignore_errors=True)

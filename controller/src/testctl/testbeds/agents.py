@@ -42,16 +42,16 @@ class Agents:
 
     def each(self, jobs: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
         """One job an agent; raises the first error after all have ended."""
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         errors: list[TestbedError] = []
         for name, job in jobs.items():
             try:
-                found[name] = job()
+                results[name] = job()
             except TestbedError as error:
                 errors.append(error)
         if errors:
             raise errors[0]
-        return found
+        return results
 
 
 class LocalAgents(Agents):
@@ -62,13 +62,13 @@ class LocalAgents(Agents):
         self._agents = agents
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
-        with words_of(name):
+        with errors_of(name):
             return self._agents[name].call(method, request)
 
 
 @contextmanager
-def words_of(name: str) -> Iterator[None]:
-    """What an agent refuses names it; what can't be had at all says who lacks it."""
+def errors_of(name: str) -> Iterator[None]:
+    """Put the agent's name before its errors; one about a value that can't be had names the entity by itself."""
     try:
         yield
     except Unavailable:

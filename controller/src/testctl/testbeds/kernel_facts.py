@@ -39,7 +39,7 @@ def facts() -> dict[str, Any]:
 
 
 def late_ns(after_tick_ns: int) -> int:
-    """How long after the instant that a timer was set for, so long after the next tick, a process reads the clock."""
+    """How long after the instant that a timer was set for, which is after the next tick, a process reads the clock."""
     at_ns = (time.time_ns() // TICK_NS + 1) * TICK_NS + after_tick_ns
     when = (ctypes.c_long * 2)(*divmod(at_ns, 10**9))
     libc.clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, when, None)
@@ -52,7 +52,7 @@ def ports(seed: int) -> list[int]:
     opened = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(SOCKETS)]
     for sock in opened:
         sock.bind(("127.0.0.1", 0))
-    found: list[int] = [sock.getsockname()[1] for sock in opened]
+    chosen: list[int] = [sock.getsockname()[1] for sock in opened]
     for sock in opened:
         sock.close()
-    return found
+    return chosen

@@ -16,11 +16,10 @@ from testctl_agent.system import own_files, tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
-from testctl.lab import boot_words, machine, memory
-from testctl.lab import kernel as kernels
+from testctl.lab import boot_parameters, machine, memory
 from testctl.lab.boot_code import BootCode, boot_code
-from testctl.lab.built import built, kernel_for
-from testctl.lab.kernel import Kernel
+from testctl.lab.built import kernel_for
+from testctl.lab.kernel import Kernel, directory
 from testctl.lab.kernel_ccs import ccs_of, check_ccs
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, temporary
@@ -34,7 +33,7 @@ WALL_PER_VIRTUAL = 60.0
 WALL_PER_AGENT = 20.0
 
 
-def as_it_is(spec: PointSpec) -> PointSpec:
+def unchanged(spec: PointSpec) -> PointSpec:
     return spec
 
 
@@ -43,89 +42,81 @@ class LabTestbed:
     """Boots a new lab for each point.  Picklable: workers get a copy.
 
     kernels       the built kernel of each name a plan uses
-    code          hash of what runs in the lab beside the kernel
+    code          hash of the code that runs in the lab on the kernel
     program       the switch's program, compiled; None when no point runs it
     wall_limit_s  watchdog; None: 120 s, 60 s a virtual second and 20 s a host or switch
-    asked         what is made of a point before it is run; picklable
+    prepare       changes a point before it is run; picklable
     boot          how the first process is started; None: from its files
     seccomp       whether user processes run by seccomp; None: if the kernel's self-test allows it
     commands      whether points may start programs of their plan (generator `command`)
     """
 
-    kernels: dict[str, kernels.Kernel]
+    kernels: dict[str, Kernel]
     code: str
     program: Path | None = None
     wall_limit_s: float | None = None
-    asked: Callable[[PointSpec], PointSpec] = as_it_is
+    prepare: Callable[[PointSpec], PointSpec] = unchanged
     boot: BootCode | None = None
     seccomp: bool | None = None
     commands: bool = False
 
     @classmethod
     def for_points(
-        cls, points: Iterable[Point], wall_limit_s: float | None = None, commands: bool = False
+        cls,
+        points: Iterable[Point],
+        wall_limit_s: float | None = None,
+        commands: bool = False,
+        kernel: Kernel | None = None,
     ) -> LabTestbed:
         """Removes what labs that were killed left.
 
+        kernel: the one for all points, whichever they name
+
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
-        PlanError when it has not a sysctl that they set, none has a congestion control, or they would start programs
+        PlanError when it lacks a sysctl that they set, none has a congestion control, or they would start programs
         and `commands` is false; ProgramError.
         """
         points = list(points)
         refuse_commands(points, commands)
         temporary.remove_temporary()
-        boot_words.check()
+        boot_parameters.check()
         _compile()
-        found = {}
+        kernels = {}
         for name in sorted({kernel_of(point) for point in points}):
             on_it = [point for point in points if kernel_of(point) == name]
-            found[name] = kernel_for(name, ccs_of(on_it))
-            check_sysctls(on_it, found[name])
-        check_ccs(points, found.values())
+            kernels[name] = kernel or kernel_for(name, ccs_of(on_it))
+            check_sysctls(on_it, kernels[name])
+        check_ccs(points, kernels.values())
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
         program = testbed_object.path() if runs else None
-        return cls(found, code, program, wall_limit_s, boot=boot_code(code, boot_modules()), commands=commands)
+        return cls(kernels, code, program, wall_limit_s, boot=boot_code(code, boot_modules()), commands=commands)
 
     @classmethod
-    def on(cls, found: dict[str, Kernel]) -> LabTestbed:
+    def on(cls, kernels: dict[str, Kernel]) -> LabTestbed:
         """The lab with these kernels, whatever they were built from, and with the switch's program."""
         _compile()
-        return cls(found, code_hash(), testbed_object.path())
-
-    @classmethod
-    def all_on(cls, points: Iterable[Point], kernel: Kernel, commands: bool = False) -> LabTestbed:
-        """The lab for points that all run on one kernel, whichever they name.  Raises as for_points."""
-        points = list(points)
-        refuse_commands(points, commands)
-        temporary.remove_temporary()
-        boot_words.check()
-        _compile()
-        check_sysctls(points, kernel)
-        check_ccs(points, [kernel])
-        runs = any(backend_of(point) == "ebpf" for point in points)
-        named = {kernel_of(point): kernel for point in points}
-        return cls(named, code_hash(), testbed_object.path() if runs else None, commands=commands)
+        return cls(kernels, code_hash(), testbed_object.path())
 
     def here(self) -> LabTestbed:
-        """The same lab with the cache and checkout of this machine, which may differ from those of the controller.
+        """The same lab with the cache and checkout of this machine, which may differ from the controller's.
 
         Raises TestbedError when a kernel is not in the cache; ProgramError.
         """
         _compile()
-        found = {}
-        for name, made in self.kernels.items():
-            kernel = kernels.Kernel(name, made.key, checkout.cache_dir() / "kernels" / made.directory.name)
+        kernels = {}
+        for name, original in self.kernels.items():
+            kernel = Kernel(name, original.key, directory() / original.directory.name)
             if not kernel.built:
                 raise TestbedError(
                     f"kernel {name}, as the controller has it, is not at {kernel.directory}; copy it there, or build it"
                     f" from the same sources: testctl lab build {name}"
                 )
-            found[name] = kernel
+            kernels[name] = kernel
         program = testbed_object.path() if self.program is not None else None
         code = code_hash()
         boot = boot_code(code, boot_modules())
-        return LabTestbed(found, code, program, self.wall_limit_s, boot=boot, commands=self.commands)
+        return LabTestbed(kernels, code, program, self.wall_limit_s, boot=boot, commands=self.commands)
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
@@ -134,20 +125,20 @@ class LabTestbed:
             program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
         code = code_with_others(self.code, point)
         kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
-        return str(CodeKey(kernel, code, program, memory_mb, boot_words.key()))
+        return str(CodeKey(kernel, code, program, memory_mb, boot_parameters.key()))
 
     def spec(self, point: Point) -> PointSpec:
         """The point as a lab gets it.  Raises PlanError for one that would start programs and may not."""
         refuse_commands([point], self.commands)
-        return memory.with_rings(self.asked(spec_of(point)))
+        return memory.with_rings(self.prepare(spec_of(point)))
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
-        """(what was asked, the outcome); raw files lie below workdir."""
-        asked = self.spec(point)
-        agents = len(asked.topology.entities)
-        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * asked.duration_ns / 1e9 + WALL_PER_AGENT * agents
-        kernel = self.kernels[asked.kernel]
-        return asked, machine.run_point(asked, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp)
+        """(the point as the lab got it, the outcome); raw files lie below workdir."""
+        spec = self.spec(point)
+        agents = len(spec.topology.entities)
+        limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * spec.duration_ns / 1e9 + WALL_PER_AGENT * agents
+        kernel = self.kernels[spec.kernel]
+        return spec, machine.run_point(spec, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp)
 
 
 def code_hash() -> str:
@@ -170,9 +161,9 @@ def code_files() -> dict[str, Path]:
     plain |= {f"lab/boot/{path.name}": path for path in boot}
     plain["agents/tgen/tgen"] = Path(tgen_program.ready())
     loaded = closure(name for path in boot for name in imports(path))
-    mine = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
+    own = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
     starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec)}
-    return plain | mine | starts
+    return plain | own | starts
 
 
 def boot_modules() -> dict[str, Path]:
@@ -196,6 +187,3 @@ def _agents() -> Path:
 def _compile() -> None:
     """Python's bytecode of what runs in the lab, where it can't be kept: a lab would compile it anew each time."""
     compileall.compile_dir(_agents(), quiet=2)
-
-
-__all__ = ["LabTestbed", "built", "ccs_of", "code_files", "code_hash", "kernel_for"]

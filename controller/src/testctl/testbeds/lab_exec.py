@@ -34,7 +34,7 @@ WHOLE_BYTES = 262144
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be run: a point without traffic of its own, and the programs.
+    """A point without traffic of its own, and the programs to run in it.
 
     captures  host -> the file for its packets
     family    whose addresses the names of hosts stand for, one of FAMILIES
@@ -53,17 +53,17 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
 
     topology  a name, or the path of a file, and its parameters: star:hosts=8
     sets      ENTITY.PARAM=VALUE words; the paths of files in them begin at the current directory
-    family    one of FAMILIES; with "6" and "both" hosts have IPv6 addresses beside those of IPv4
+    family    one of FAMILIES; with "6" and "both" hosts have IPv4 and IPv6 addresses
 
     Raises PlanError.
     """
     check_family(family)
     for word in sets:
         _check_has_no_flow(word)
-    name, _, words = topology.partition(":")
+    name, _, parameters = topology.partition(":")
     own = "/" in name or name.endswith(".yaml")
     file = _topology_file(name, own)
-    values = dict(_parameter(file, word) for word in words.split(",") if word)
+    values = dict(_parameter(file, word) for word in parameters.split(",") if word)
     first, second = list(file.resolve(values).hosts)[:2]
     # The reader of plans wants a flow and a tuple; they carry nothing, and are removed below.
     plan_text = json.dumps({
@@ -74,8 +74,8 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     overrides = [*sets, *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
     text = Path(name).read_text(encoding="utf-8") if own else None
     plan = load_plan(plan_text.encode(), overrides=overrides, topology_text=text, directory=Path())
-    for assignment in (one for one in plan.assignments if one.rank >= OVERRIDE):
-        if any(target.spec.role != "state" for target in assignment.targets):
+    for assignment in plan.assignments:
+        if assignment.rank >= OVERRIDE and any(target.spec.role != "state" for target in assignment.targets):
             raise PlanError(f"--set {assignment.key}: {_NO_FLOWS}")
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
@@ -126,16 +126,18 @@ def _parameter(file: TopologyFile, word: str) -> tuple[str, int]:
 
 
 def programs_of(hosts: Sequence[str], command: Sequence[str], topology: Topology) -> tuple[Program, ...]:
-    """The programs of HOST=COMMAND words, in their order, and behind them that of the command, if there is one.
+    """The programs of HOST=COMMAND words, in their order, and behind them the command's, if there is one.
 
     A word that is only HOST says where the command is run; without one it is the topology's first host.
 
     Raises PlanError for a host that is not in the topology and for a command that is not there.
     """
-    found, places = [], []
+    programs, places = [], []
     for word in hosts:
         host, equals, text = word.partition("=")
-        _check_host(host, topology)
+        if host not in topology.hosts:
+            hint = suggest(host, topology.hosts) or f"; it has {', '.join(topology.hosts)}"
+            raise PlanError(f"--host {show(host)}: topology {topology.name} has no such host{hint}")
         if not equals:
             places.append(host)
             continue
@@ -143,24 +145,17 @@ def programs_of(hosts: Sequence[str], command: Sequence[str], topology: Topology
             argv = shlex.split(text)
         except ValueError as error:
             raise PlanError(f"--host {show(word)}: {error}") from error
-        found.append(_program(host, argv))
+        programs.append(_program(host, argv))
     if len(places) > 1 or (places and not command):
         raise PlanError(f"--host {show(places[-1])}: want one HOST for the COMMAND after --, or HOST=COMMAND")
     if command:
-        found.append(_program(places[0] if places else next(iter(topology.hosts)), command))
-    if not found:
+        programs.append(_program(places[0] if places else next(iter(topology.hosts)), command))
+    if not programs:
         raise PlanError("want a COMMAND after --, such as: testctl lab exec -- ping -c 1 receiver")
-    if again := next(
-        (one.host for number, one in enumerate(found) if one.host in {o.host for o in found[:number]}), ""
-    ):
+    used = [program.host for program in programs]
+    if again := next((host for number, host in enumerate(used) if host in used[:number]), ""):
         raise PlanError(f"--host {again}: want one command on each host; got two (a shell starts more: sh -c '… & …')")
-    return tuple(found)
-
-
-def _check_host(host: str, topology: Topology) -> None:
-    if host not in topology.hosts:
-        hint = suggest(host, topology.hosts) or f"; it has {', '.join(topology.hosts)}"
-        raise PlanError(f"--host {show(host)}: topology {topology.name} has no such host{hint}")
+    return tuple(programs)
 
 
 def _program(host: str, argv: Sequence[str]) -> Program:
@@ -187,7 +182,7 @@ def captures_of(file: Path | None, programs: Sequence[Program]) -> dict[str, Pat
         raise PlanError(f"--capture {show(str(file))}: want a file in a directory that is there")
     if len(programs) == 1:
         return {programs[0].host: file}
-    return {one.host: file.with_name(f"{file.stem}-{one.host}{file.suffix}") for one in programs}
+    return {program.host: file.with_name(f"{file.stem}-{program.host}{file.suffix}") for program in programs}
 
 
 def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> tuple[list[Ended], list[str]]:
@@ -198,12 +193,13 @@ def execute(order: Order, workdir: Path, printed: Callable[[], None]) -> tuple[l
     Raises TestbedError when the lab failed, with its reason; PlanError when it can't have a setting.
     """
     lab = LabTestbed.for_points([order.point])
-    asked = memory.with_rings(_asked(order))
-    programs = [with_outputs(one, workdir) for one in order.programs]
-    for name in (name for one in programs for name in (one.stdout, one.stderr)):
-        Path(name).touch()
+    spec = memory.with_rings(_spec_of(order))
+    programs = [with_outputs(program, workdir) for program in order.programs]
+    for program in programs:
+        Path(program.stdout).touch()
+        Path(program.stderr).touch()
     ends, outcome = machine.run_programs(
-        asked, lab.kernels[asked.kernel].binary, workdir, programs, order.timeout_s, lab.program,
+        spec, lab.kernels[spec.kernel].binary, workdir, programs, order.timeout_s, lab.program,
         order.writable, printed, order.family,
     )  # fmt: skip
     if outcome.error:
@@ -218,13 +214,13 @@ def with_outputs(program: Program, workdir: Path) -> Program:
     return replace(program, stdout=f"{where}/{program.host}.stdout", stderr=f"{where}/{program.host}.stderr")
 
 
-def _asked(order: Order) -> PointSpec:
-    """The point as a lab gets it: it records the packets that are asked for, and nothing else.
+def _spec_of(order: Order) -> PointSpec:
+    """The point as a lab gets it: it records the order's captures, and nothing else.
 
     The times of links that change begin with the first program.
     """
     spec = spec_of(order.point)
-    collect = {name: {ORIGIN: mine[ORIGIN]} for name, mine in spec.collect.items() if ORIGIN in mine}
+    collect = {name: {ORIGIN: given[ORIGIN]} for name, given in spec.collect.items() if ORIGIN in given}
     for host in order.captures:
         collect[host] = {"capture": {"device": HOST_DEVICE, "snap_bytes": WHOLE_BYTES, "packets": "all"}}
     return replace(spec, collect=collect)

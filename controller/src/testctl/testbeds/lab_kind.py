@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed `lab`, as the command line asks it: light to import."""
+"""The testbed `lab`, as the command line names it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from testctl_agent.spec.errors import PlanError, TestctlError
 
+from testctl.lab import built, source
+from testctl.lab import kernel as kernels
+from testctl.lab.kernel_ccs import ccs_of, unbuilt, unknown
+from testctl.lab.kernel_lists import CCS, listed
+from testctl.lab.sysctls import refused
 from testctl.plan import Assignment, Plan, Point
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.lab import LabTestbed
+from testctl.testbeds.point_spec import kernel_of
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
 
@@ -24,9 +30,9 @@ class Lab:
     def check(self, plan: Plan) -> None:
         """Raises PlanError for a kernel that the plan names and that is neither built here nor can be.
 
-        Also for a sysctl that a kernel has not, and for a congestion control that none has, where it is known what
-        they have: that of kernels that have run before.
-        Nothing is built or booted, and the kernel that runs where a plan names none need not be there.
+        Also for a sysctl that a kernel lacks, and for a congestion control that all lack, where the kernels have run
+        before: only then it is known what they have.  Nothing is built or booted, and the kernel that runs where a
+        plan names none need not be there.
         """
         _check_names(plan)
         _check_sysctls(plan)
@@ -35,14 +41,9 @@ class Lab:
     def places(self, plan: Plan) -> dict[str, str]:
         return {}
 
-    def ready(self, points: Sequence[Point], request: Request) -> Bed:
-        from testctl.testbeds.lab import LabTestbed
-
+    def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         request.refuse_wait("lab")
-        if request.kernel is None:
-            return LabTestbed.for_points(points, request.wall_limit_s, request.commands)
-        lab = LabTestbed.all_on(points, request.kernel, request.commands)
-        return replace(lab, wall_limit_s=request.wall_limit_s)
+        return LabTestbed.for_points(points, request.wall_limit_s, request.commands, request.kernel)
 
     def requirements(self) -> list[Diagnosis]:
         return []
@@ -52,13 +53,9 @@ class Lab:
 
 
 def _check_sysctls(plan: Plan) -> None:
-    from testctl.lab.built import built
-    from testctl.lab.kernel_lists import listed
-    from testctl.lab.sysctls import refused
-
     wrong: dict[str, str] = {}
     for name, points in _by_kernel(plan).items():
-        kernel = built(name)
+        kernel = built.built(name)
         for setting, why in refused(points, kernel, listed).items() if kernel else ():
             wrong.setdefault(_place(plan, *setting), why)
     if wrong:
@@ -76,35 +73,29 @@ def _place(plan: Plan, host: str, name: str, value: object) -> str:
 
 def _check_ccs(plan: Plan) -> None:
     """No error as long as one of the plan's kernels may have it, unless a kernel is to be built again for it."""
-    from testctl.lab.built import built
-    from testctl.lab.kernel_ccs import ccs_of, unbuilt, unknown
-    from testctl.lab.kernel_lists import CCS, listed
-
     by_kernel = _by_kernel(plan)
-    found = {name: built(name) for name in by_kernel}
+    built_kernels = {name: built.built(name) for name in by_kernel}
     wrong: dict[str, str] = {}
     for name, points in by_kernel.items():
-        wrong |= unbuilt(name, ccs_of(points)) if found[name] else {}
-    lists = {name: listed(kernel, CCS) if kernel else frozenset() for name, kernel in found.items()}
+        wrong |= unbuilt(name, ccs_of(points)) if built_kernels[name] else {}
+    lists = {name: listed(kernel, CCS) if kernel else frozenset() for name, kernel in built_kernels.items()}
     if all(lists.values()):
         wrong = unknown(ccs_of(plan.points), lists) | wrong
-    said = [
+    errors = [
         f"{place}: {wrong[cc]}"
         for assignment in plan.assignments
         for cc, place in _values(assignment)
         if assignment.param == "cc" and cc in wrong
     ]
     if wrong:
-        raise PlanError("\n".join(said or wrong.values()))
+        raise PlanError("\n".join(errors or wrong.values()))
 
 
 def _by_kernel(plan: Plan) -> dict[str, list[Point]]:
-    from testctl.testbeds.point_spec import kernel_of
-
-    found: dict[str, list[Point]] = {}
+    by_kernel: dict[str, list[Point]] = {}
     for point in plan.points:
-        found.setdefault(kernel_of(point), []).append(point)
-    return found
+        by_kernel.setdefault(kernel_of(point), []).append(point)
+    return by_kernel
 
 
 def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:
@@ -113,8 +104,6 @@ def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:
 
 
 def _check_names(plan: Plan) -> None:
-    from testctl.lab import built, source
-    from testctl.lab import kernel as kernels
 
     wrong = []
     for assignment in plan.assignments:

@@ -2,8 +2,8 @@
 """The lab's topologies as network namespaces of the running kernel, in wall-clock time; needs root.
 
 Nothing is left: the names of namespaces carry their owner, and a run first removes what owners that were killed
-left (system/netns_names.py).  What is of the whole kernel and not of a namespace, registered congestion controls, is
-kept by the agents (testctl_agent/cc/shared.py).
+left (system/netns_names.py).  Registered congestion controls, which belong to the whole kernel, are kept by the agents
+(testctl_agent/cc/shared.py).
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
 from testctl.testbeds import network
-from testctl.testbeds.agents import CALL_S, words_of
+from testctl.testbeds.agents import CALL_S, errors_of
 from testctl.testbeds.at_once import AtOnce
-from testctl.testbeds.bed import Bed
 from testctl.testbeds.lab import code_hash
 from testctl.testbeds.point_runner import Hooks, PointRun, outcome_of
 from testctl.testbeds.point_spec import backend_of, code_with_others, refuse_commands, spec_of
 from testctl.testbeds.preflight import Paths
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
 from testctl.testbeds.traffic_time import WallTime
 
 READY_S = 30.0
 END_S = 10.0
-WORDS = 15  # lines
+LAST_LINES = 15
+"""Of the agents' log that an error shows."""
 CLEAN_TRIES = 10
 IPV6 = Path("/proc/sys/net/ipv6")
 """Not there: the kernel has no IPv6, or was booted without."""
@@ -63,7 +64,7 @@ _serial = itertools.count(1)
 class NetnsTestbed:
     """Creates a new network for each point, with an agent in each namespace.  Picklable: workers get a copy.
 
-    code      hash of what runs beside the kernel
+    code      hash of the code that runs on the kernel
     program   the switch's program, compiled; None when no point runs it
     commands  whether points may start programs of their plan (generator `command`)
     """
@@ -105,21 +106,24 @@ class NetnsTestbed:
         return "-".join(["netns", *key])
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
-        """(what was asked, the outcome); raw files lie below workdir."""
+        """(the point as the testbed got it, the outcome); raw files lie below workdir."""
         refuse_commands([point], self.commands)
-        asked = replace(spec_of(point), kernel=platform.release())
+        spec = replace(spec_of(point), kernel=platform.release())
         if reason := other_kernel(point):
-            return asked, Outcome(skip=reason)
+            return spec, Outcome(skip=reason)
         with _home() as (home, prefix):
-            return asked, self._outcome(asked, workdir.resolve(), home, prefix)
-
-    def _outcome(self, asked: PointSpec, workdir: Path, home: Path, prefix: str) -> Outcome:
-        if missing := _no_network(asked, prefix):
-            return Outcome(skip=missing)
-        network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text), prefix,
-                      network.sums_matter(asked))  # fmt: skip
-        with _launched(_agents(asked, workdir, home, prefix), home, self._environment(home)) as agents:
-            return outcome_of(PointRun(asked, agents, WallTime(), Hooks(before=Paths(asked, agents).probe)))
+            if missing := _no_network(spec, prefix):
+                return spec, Outcome(skip=missing)
+            network.build(spec.topology, spec.backend, lambda argv, text: run(argv, stdin=text), prefix,
+                          network.sums_matter(spec))  # fmt: skip
+            configs = []
+            for name in spec.topology.entities:
+                kernel = str(spec.settings.get(name, {}).get("kernel") or "")
+                config = network.agent_config(spec, name, workdir.resolve(), home, kernel)
+                configs.append({"config": config, "namespace": prefix + name})
+            with _launched(configs, home, self._environment(home)) as agents:
+                point_run = PointRun(spec, agents, WallTime(), Hooks(before=Paths(spec, agents).probe))
+                return spec, outcome_of(point_run)
 
     def _environment(self, home: Path) -> dict[str, str]:
         kept = ("HOME", "TESTCTL_CACHE", "XDG_CACHE_HOME", "TESTCTL_TGEN")
@@ -137,7 +141,7 @@ def testbed(word: str) -> Testbed:
 
 
 class Netns:
-    """The testbed `netns`, as the command line asks it."""
+    """The testbed `netns`, as the command line names it."""
 
     def check(self, plan: Plan) -> None:
         """Points on other kernels than the running one are skipped."""
@@ -145,7 +149,7 @@ class Netns:
     def places(self, plan: Plan) -> dict[str, str]:
         return {}
 
-    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+    def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         request.refuse_wait("netns")
         return NetnsTestbed.for_points(points, request.wall_limit_s, request.commands)
 
@@ -183,28 +187,18 @@ def other_kernel(point: Point) -> str:
     return ""
 
 
-def _agents(asked: PointSpec, workdir: Path, home: Path, prefix: str) -> list[dict[str, Any]]:
-    """The launcher's configuration of each agent."""
-    found = []
-    for name in asked.topology.entities:
-        kernel = str(asked.settings.get(name, {}).get("kernel") or "")
-        config = network.agent_config(asked, name, workdir, home, kernel)
-        found.append({"config": config, "namespace": prefix + name})
-    return found
-
-
-def _no_network(asked: PointSpec, prefix: str) -> str:
+def _no_network(spec: PointSpec, prefix: str) -> str:
     """Why the point's network can't be made here: no IPv6, or no bridge for a back end that wants one; "" if it can."""
-    if asked.topology.hosts6 and not IPV6.exists():
-        return f"{', '.join(asked.topology.hosts6)}, family: want IPv6; this kernel has none ({IPV6})"
-    if asked.backend not in network.BRIDGED:
+    if spec.topology.hosts6 and not IPV6.exists():
+        return f"{', '.join(spec.topology.hosts6)}, family: want IPv6; this kernel has none ({IPV6})"
+    if spec.backend not in network.BRIDGED:
         return ""
     try:
         run(["ip", "-batch", "-"], stdin=f"netns add {prefix}try\n")
         run(["ip", "-n", f"{prefix}try", "link", "add", network.BRIDGE, "type", "bridge"])
     except TestbedError:
-        switches = ", ".join(asked.topology.switches)
-        return f"{switches}: back end {asked.backend} forwards by a bridge, which this kernel has not"
+        switches = ", ".join(spec.topology.switches)
+        return f"{switches}: back end {spec.backend} forwards by a bridge, which this kernel has not"
     return ""
 
 
@@ -233,7 +227,7 @@ class PipedAgents(AtOnce):
         self.pipes: dict[str, Pipe] = {}
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
-        with words_of(name):
+        with errors_of(name):
             return self.pipes[name].call(method, request, timeout_s)
 
     def close(self) -> None:
@@ -243,16 +237,19 @@ class PipedAgents(AtOnce):
 
 
 @contextmanager
-def _launched(spec: Sequence[dict[str, Any]], home: Path, environment: Mapping[str, str]) -> Iterator[PipedAgents]:
-    """The agents, which have answered; killed with all they started afterwards.  TestbedError with their words."""
+def _launched(configs: Sequence[dict[str, Any]], home: Path, environment: Mapping[str, str]) -> Iterator[PipedAgents]:
+    """The agents, which have answered; killed with all they started afterwards.  TestbedError with their output.
+
+    configs: the launcher's configuration of each agent
+    """
     file, log = home / "agents.json", home / "agents.log"
-    file.write_text(json.dumps(spec), encoding="utf-8")
+    file.write_text(json.dumps(configs), encoding="utf-8")
     ours, theirs = socket.socketpair()
     argv = [sys.executable, "-m", "testctl_agent.engine.launcher", str(file), str(theirs.fileno())]
     with ours:
         with theirs:
             process = start(argv, log=log, env=environment, files=[theirs.fileno()])
-        agents = PipedAgents([one["config"]["name"] for one in spec])
+        agents = PipedAgents([config["config"]["name"] for config in configs])
         try:
             for name in agents.names:
                 agents.pipes[name] = _pipe_from(ours, log)
@@ -265,7 +262,7 @@ def _launched(spec: Sequence[dict[str, Any]], home: Path, environment: Mapping[s
 
 
 def _end(process: Process) -> None:
-    """The launcher ends when none of its processes is left."""
+    """The launcher ends when all of its processes have ended."""
     process.terminate()
     if not wait(process, END_S):
         with suppress(ProcessLookupError):
@@ -279,12 +276,12 @@ def _pipe_from(launcher: socket.socket, log: Path) -> Pipe:
     try:
         _, files, _, _ = socket.recv_fds(launcher, 1, 2, socket.MSG_CMSG_CLOEXEC)
     except TimeoutError as error:
-        raise TestbedError(f"the agents did not start within {READY_S:g} s: {_words(log)}") from error
+        raise TestbedError(f"the agents did not start within {READY_S:g} s: {_last_output(log)}") from error
     if not files:
-        raise TestbedError(f"the agents ended: {_words(log)}")
-    return Pipe(os.fdopen(files[0], "wb"), os.fdopen(files[1], "rb"), functools.partial(_words, log))
+        raise TestbedError(f"the agents ended: {_last_output(log)}")
+    return Pipe(os.fdopen(files[0], "wb"), os.fdopen(files[1], "rb"), functools.partial(_last_output, log))
 
 
-def _words(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-WORDS:]
+def _last_output(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-LAST_LINES:]
     return "\n  ".join(lines) or "no output"

@@ -48,10 +48,10 @@ def ports_by_mac(topology: Topology, name: str) -> dict[str, str | list[str]]:
     if name in topology.hosts:
         return {}
     hops = enumerate(topology.next_hops(name).values(), 1)
-    found: dict[str, str | list[str]] = {
+    ports: dict[str, str | list[str]] = {
         mac(index): devices[0] if len(devices) == 1 else list(devices) for index, devices in hops
     }
-    return found | {BROADCAST: list(topology.tree(name))} if topology.ecmp else found
+    return ports | {BROADCAST: list(topology.tree(name))} if topology.ecmp else ports
 
 
 def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel: str) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def links(topology: Topology, prefix: str = "") -> str:
 def host(topology: Topology, name: str) -> str:
     """For `ip -n HOST -batch`: addresses, neighbours, everything up.
 
-    A host with IPv6 has NOARP: its device joins no group of solicited nodes, of which it would send reports.
+    A host with IPv6 has NOARP: else its device would join groups of solicited nodes, and send reports about them.
     """
     order = list(topology.hosts)
     own = topology.hosts6.get(name)

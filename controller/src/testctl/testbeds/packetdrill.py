@@ -27,14 +27,14 @@ GROUP = 8
 """Scripts that share a lab."""
 PARSE_S = 30.0
 _UNFIT = re.compile(r"^assertion .* failed at \S+ line [0-9]+$|: error executing init command: ")
-"""Lines of packetdrill that say nothing of the kernel: it found its own state wrong, such as a struct tcp_info that is
-longer than the kernel's, or a command before the script's first line failed."""
+"""Lines of packetdrill that say nothing of the kernel: an assertion of packetdrill itself failed, such as on a struct
+tcp_info that is longer than the kernel's, or a command before the script's first line failed."""
 Shown = Callable[[CaseEnd], None]
 
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be run. kernel: its binary, or None: the running kernel; limit_s: wall time of a case."""
+    """The cases to run.  kernel: its binary, or None: the running kernel; limit_s: wall time of a case."""
 
     program: Path
     cases: tuple[Case, ...]
@@ -45,24 +45,24 @@ class Order:
 
 def execute(order: Order, shown: Shown) -> list[CaseEnd]:
     """Run all cases; `shown` is called when one has ended.  In the order of the cases.  Raises TestbedError."""
-    found: dict[Case, CaseEnd] = {}
+    ends: dict[Case, CaseEnd] = {}
 
-    def ends(one: CaseEnd) -> None:
-        found[one.case] = one
-        shown(one)
+    def ended_case(end: CaseEnd) -> None:
+        ends[end.case] = end
+        shown(end)
 
     runnable = []
     for case in order.cases:
         if why := _unparsed(order.program, case):
-            ends(CaseEnd(case, "broken", f"packetdrill can't parse it: {why}"))
+            ended_case(CaseEnd(case, "broken", f"packetdrill can't parse it: {why}"))
         else:
             runnable.append(case)
     if order.kernel is None:
         for case in runnable:
-            ends(_here(order.program, case, order.limit_s))
+            ended_case(_in_namespace(order.program, case, order.limit_s))
     else:
-        _in_labs(order, order.kernel, runnable, ends)
-    return [found[case] for case in order.cases]
+        _in_labs(order, order.kernel, runnable, ended_case)
+    return [ends[case] for case in order.cases]
 
 
 def _unparsed(program: Path, case: Case) -> str:
@@ -72,39 +72,39 @@ def _unparsed(program: Path, case: Case) -> str:
     return "" if code == 0 else output.strip() or f"exit {code}"
 
 
-def _in_labs(order: Order, kernel: Path, cases: Sequence[Case], ends: Shown) -> None:
+def _in_labs(order: Order, kernel: Path, cases: Sequence[Case], ended_case: Shown) -> None:
     """A fresh lab for each group, `jobs` at once."""
     temporary.remove_temporary()
     code = boot_code(code_hash(), boot_modules())
     groups = grouped(cases, GROUP)
     with workers(min(order.jobs, len(groups))) as pool:
         for future in as_completed([pool.submit(group_ends, order, kernel, group, code) for group in groups]):
-            for one in future.result():
-                ends(one)
+            for end in future.result():
+                ended_case(end)
 
 
 def group_ends(order: Order, kernel: Path, group: Sequence[Case], code: BootCode) -> list[CaseEnd]:
     """The ends of cases that share a lab; one that does not end costs the others a fresh one."""
-    found: list[CaseEnd] = []
+    ends: list[CaseEnd] = []
     left = list(group)
     while left:
-        asked = [{"argv": case.argv, "directory": str(case.script.parent), "kept": case.kept} for case in left]
-        done, why = machine.run_cases(kernel, order.program, asked, order.limit_s, code)
+        cases = [{"argv": case.argv, "directory": str(case.script.parent), "kept": case.kept} for case in left]
+        results, why = machine.run_cases(kernel, order.program, cases, order.limit_s, code)
         tainted = 0
-        for case, one in zip(left, done, strict=False):
-            faults = kernel_log.faults(one["kernel_log"], one["tainted"] & ~tainted)
-            tainted = one["tainted"]
-            found.append(judged(case, one["code"], one["output"], faults, one["virtual_ns"] / 1e9))
-        left = left[len(done) :]
+        for case, result in zip(left, results, strict=False):
+            faults = kernel_log.faults(result["kernel_log"], result["tainted"] & ~tainted)
+            tainted = result["tainted"]
+            ends.append(judged(case, result["code"], result["output"], faults, result["virtual_ns"] / 1e9))
+        left = left[len(results) :]
         if left:
-            found.append(CaseEnd(left.pop(0), "broken", why))
-    return found
+            ends.append(CaseEnd(left.pop(0), "broken", why))
+    return ends
 
 
 def judged(case: Case, code: int, output: str, faults: Sequence[str], seconds: float) -> CaseEnd:
     """The verdict of a case that ended: packetdrill's, and a fault that the kernel reported is a failure.
 
-    Its words begin with the line that says why: lines before it come from programs that the script starts.
+    Its text begins with the line that says why: lines before it come from programs that the script starts.
     """
     if code == NEVER_ENDED:
         return CaseEnd(case, "broken", f"did not end within {seconds:.0f} s of virtual time", seconds)
@@ -112,13 +112,13 @@ def judged(case: Case, code: int, output: str, faults: Sequence[str], seconds: f
     unfit = next((number for number, line in enumerate(lines) if _UNFIT.search(line)), None)
     own = (number for number, line in enumerate(lines) if line.startswith(f"{case.script.name}:"))
     first = next(own, 0) if unfit is None else unfit
-    said = "\n".join([*lines[first:], *lines[:first]]) or (f"exit {code}" if code else "")
-    words = "\n".join([*([said] if said else []), *(f"kernel: {one}" for one in faults)])
-    verdict = "fail" if faults or (words and unfit is None) else "broken" if words else "pass"
-    return CaseEnd(case, verdict, words, seconds)
+    own_text = "\n".join([*lines[first:], *lines[:first]]) or (f"exit {code}" if code else "")
+    text = "\n".join([*([own_text] if own_text else []), *(f"kernel: {fault}" for fault in faults)])
+    verdict = "fail" if faults or (text and unfit is None) else "broken" if text else "pass"
+    return CaseEnd(case, verdict, text, seconds)
 
 
-def _here(program: Path, case: Case, limit_s: float) -> CaseEnd:
+def _in_namespace(program: Path, case: Case, limit_s: float) -> CaseEnd:
     """A case in a network namespace of the running kernel, with a /tmp of its own and the machine's files read-only.
 
     Raises TestbedError.

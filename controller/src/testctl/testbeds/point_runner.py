@@ -51,11 +51,6 @@ def _named(agent: str, setting: messages.Setting) -> str:
     return setting.parameter if setting.entity == agent else f"{setting.entity} {setting.parameter}"
 
 
-def _names(wanted: Iterable[tuple[str, str]]) -> list[str]:
-    """The parameters of (entity, parameter), each once."""
-    return sorted({parameter for _, parameter in wanted})
-
-
 def _turns(flow: TimedFlow) -> int:
     """The connections of a flow that begin at one time, each in its own nanosecond; requests have their own times."""
     return 1 if flow.asks else flow.parallel
@@ -132,7 +127,11 @@ class PointRun:
 
     def _undo(self, failure: BaseException, before: Mapping[str, Facts]) -> None:
         """Stop and restore after a failure; what goes wrong here must not hide it."""
-        self._stop_all()
+        for agent, task in reversed(self._tasks):
+            try:
+                self._agents.call(agent, "Stop", messages.StopRequest(task=task))
+            except TestbedError as error:
+                self.outcome.notes[f"{agent}: {task}"] = str(error)
         try:
             self._restore()
             self.outcome.drift = drift(before, self._attest())
@@ -158,22 +157,24 @@ class PointRun:
         return by_agent
 
     def _describe(self) -> None:
-        settings = self._settings()
-        wanted = {name: [(s.entity, s.parameter) for s in mine] for name, mine in settings.items()}
+        wanted = {agent: [(s.entity, s.parameter) for s in settings] for agent, settings in self._settings().items()}
         for name, collectors in self._point.collect.items():
             wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
-        requests = {name: messages.DescribeRequest(parameters=_names(wanted[name])) for name in self._agents.names}
-        for name, actual in self._agents.all("Describe", requests).items():
-            missing = {(c.entity, c.parameter): c.missing for c in actual.capabilities if c.missing}
-            self.outcome.entities[name] = Entity(actual.kind)
-            if actual.kind == "host" or not self.outcome.kernel:
-                self.outcome.kernel = actual.kernel
-            self.outcome.notes |= {f"{name}: {key}": text for key, text in actual.notes.items()}
-            for what in wanted[name]:
-                if what in missing:
-                    lacking.setdefault(missing[what], []).append(", ".join(what))
-                    self.outcome.lacking.append(what)
+        requests = {
+            name: messages.DescribeRequest(parameters=sorted({parameter for _, parameter in wanted[name]}))
+            for name in self._agents.names
+        }
+        for name, reply in self._agents.all("Describe", requests).items():
+            missing = {(c.entity, c.parameter): c.missing for c in reply.capabilities if c.missing}
+            self.outcome.entities[name] = Entity(reply.kind)
+            if reply.kind == "host" or not self.outcome.kernel:
+                self.outcome.kernel = reply.kernel
+            self.outcome.notes |= {f"{name}: {key}": text for key, text in reply.notes.items()}
+            for setting in wanted[name]:
+                if setting in missing:
+                    lacking.setdefault(missing[setting], []).append(", ".join(setting))
+                    self.outcome.lacking.append(setting)
         for entity, parameter in constant(self._point):
             lacking.setdefault(f"the back end {self._point.backend} has no links that change", []).append(
                 f"{entity}, {parameter}"
@@ -183,7 +184,9 @@ class PointRun:
             raise Skip("; ".join(f"{' and '.join(whats)}: {why}" for why, whats in lacking.items()))
 
     def _apply(self) -> None:
-        requests = {name: messages.ApplyRequest(settings=mine) for name, mine in self._settings().items() if mine}
+        requests = {
+            agent: messages.ApplyRequest(settings=settings) for agent, settings in self._settings().items() if settings
+        }
         try:
             replies = self._agents.all("Apply", requests)
         except Unavailable as error:
@@ -197,15 +200,14 @@ class PointRun:
             entity.before = {_named(name, s): s.value for s in reply.before}
             entity.after = {_named(name, s): s.value for s in reply.after}
 
-    def _start(self, one: Start) -> None:
-        options = plain_options(one.options)
-        self._tasks.append((one.agent, one.task))
-        self._agents.call(
-            one.agent, "Start", messages.StartRequest(task=one.task, kind=one.kind, name=one.name, options=options)
-        )
+    def _start(self, task: Start) -> None:
+        options = plain_options(task.options)
+        self._tasks.append((task.agent, task.task))
+        request = messages.StartRequest(task=task.task, kind=task.kind, name=task.name, options=options)
+        self._agents.call(task.agent, "Start", request)
 
-    def _start_all(self, wanted: Sequence[Start]) -> None:
-        self._time.per_agent(self._agents, [(one.agent, functools.partial(self._start, one)) for one in wanted])
+    def _start_all(self, tasks: Sequence[Start]) -> None:
+        self._time.per_agent(self._agents, [(task.agent, functools.partial(self._start, task)) for task in tasks])
 
     def _collectors(self, t0_ns: int) -> list[Start]:
         """The collectors; samplers look an interval after T0 for the first time.
@@ -214,14 +216,14 @@ class PointRun:
         happened before.  Every connection and every sampler has its own nanosecond, its turn.
         """
         turn_ns = sum(map(_turns, self._point.flows))
-        found = []
+        starts = []
         for agent, collectors in self._point.collect.items():
             for name, options in collectors.items():
                 interval_ns = int(options.get("interval_ns", 0))
                 first_ns = t0_ns if options.get("at_t0") else t0_ns + interval_ns + turn_ns
-                found.append(Start(agent, name, "collector", name, {**options, "start_ns": first_ns}))
+                starts.append(Start(agent, name, "collector", name, {**options, "start_ns": first_ns}))
                 turn_ns += 1 if interval_ns else 0
-        return found
+        return starts
 
     def _traffic(self, t0_ns: int) -> None:
         flows = self._point.flows
@@ -247,24 +249,21 @@ class PointRun:
 
     def _generator(self, flow: TimedFlow, t0_ns: int, side: str) -> Start:
         agent = flow.sink if side == "server" else flow.source
-        return Start(agent, f"{flow.name}-{side}", "generator", flow.generator, self._options(flow, t0_ns, side))
-
-    def _options(self, flow: TimedFlow, t0_ns: int, side: str) -> dict[str, Value]:
-        start_ns = t0_ns + flow.start_ns
         address = self._point.topology.address
-        return {
+        options: dict[str, Value] = {
             **flow.options,
             "side": side,
             "address": address(flow.sink, flow.family),
-            "bind": address(flow.source if side == "client" else flow.sink, flow.family),
+            "bind": address(agent, flow.family),
             "server_port": flow.server_port,
             "client_port": flow.client_port,
             "parallel": flow.parallel,
-            "start_ns": start_ns,
+            "start_ns": t0_ns + flow.start_ns,
             "limit_ns": t0_ns + self._point.end_ns(flow) + GRACE_NS - (SENDER_FIRST_NS if side == "client" else 0),
             "seed": self._point.seed,
             **({"stream": workload.stream_of(self._point.seed, flow.name, flow.options)} if flow.asks else {}),
         }
+        return Start(agent, f"{flow.name}-{side}", "generator", flow.generator, options)
 
     def _ended(self, agent: str, task: str, flow: TimedFlow, t0_ns: int) -> FlowEnd:
         """Wait for one end of a flow; its result."""
@@ -294,14 +293,6 @@ class PointRun:
         self._hooks.fetch(agent, task, status.files)
         self.outcome.collected.setdefault(agent, {})[task] = result
 
-    def _stop_all(self) -> None:
-        """Stop everything after a failure.  Errors here must not hide the first one."""
-        for agent, task in reversed(self._tasks):
-            try:
-                self._agents.call(agent, "Stop", messages.StopRequest(task=task))
-            except TestbedError as error:
-                self.outcome.notes[f"{agent}: {task}"] = str(error)
-
 
 def result_of(who: str, text: str, name: str) -> dict[str, Any]:
     """The result of a task of the generator or collector of that name.  Raises TestbedError when it is none."""
@@ -316,15 +307,14 @@ def result_of(who: str, text: str, name: str) -> dict[str, Any]:
     return result
 
 
-def unlike(asked: Iterable[messages.Setting], actual: Iterable[messages.Setting]) -> str:
-    """Describes the values that an agent set differently from the request; "" if there are none."""
-    found = {(one.entity, one.parameter): one.value for one in actual}
-    for one in asked:
-        want = one.value
-        got = found.get((one.entity, one.parameter))
-        if got != want:
-            shown = "nothing" if got is None else repr(got)[:80]
-            return f"{one.entity}, {one.parameter}: want {want!r}; read back {shown}"
+def unlike(requested: Iterable[messages.Setting], actual: Iterable[messages.Setting]) -> str:
+    """Describes the first value that an agent set differently from the request; "" if there is none."""
+    values = {(setting.entity, setting.parameter): setting.value for setting in actual}
+    for setting in requested:
+        value = values.get((setting.entity, setting.parameter))
+        if value != setting.value:
+            shown = "nothing" if value is None else repr(value)[:80]
+            return f"{setting.entity}, {setting.parameter}: want {setting.value!r}; read back {shown}"
     return ""
 
 
@@ -343,7 +333,7 @@ def constant(point: PointSpec) -> list[tuple[str, str]]:
 def late(flow: TimedFlow, t0_ns: int, client: FlowEnd) -> str:
     """A note on a flow that began late; "" if it did not, or its generator does not report it."""
     start_ns = t0_ns + flow.start_ns
-    begun = [one.begin_ns for one in client.connections if one.begin_ns]
+    begun = [connection.begin_ns for connection in client.connections if connection.begin_ns]
     if not begun or max(begun) - start_ns <= LATE_NS:
         return ""
     return (

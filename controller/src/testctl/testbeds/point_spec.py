@@ -33,22 +33,23 @@ ORIGIN = "link_origin"
 _FAMILIES = {IPV4: "inet", IPV6: "inet6"}
 """As the collector of tcp_info has them."""
 BYTES_LIMIT_NS = 120 * 10**9
-"""How long a flow of so many bytes may take when the plan gives it no duration."""
+"""How long a flow with a number of bytes may take when the plan gives it no duration."""
 
 
 def kernel_of(point: Point) -> str:
     """The kernel a point runs on (the plan's loader made sure that all hosts agree)."""
-    return next((name for host in point.topology.hosts if (name := _set(point, host, "kernel"))), DEFAULT_KERNEL)
+    return next((name for host in point.topology.hosts if (name := _setting(point, host, "kernel"))), DEFAULT_KERNEL)
 
 
 def backend_of(point: Point) -> str:
     """The back end of a point's switches."""
-    found = (name for switch in point.topology.switches if (name := _set(point, switch, "backend")))
-    return next(found, DEFAULT_BACKEND)
+    return next(
+        (name for switch in point.topology.switches if (name := _setting(point, switch, "backend"))), DEFAULT_BACKEND
+    )
 
 
 def code_with_others(code: str, point: Point) -> str:
-    """`code`, a hash of the agents' code, which also covers other distributions' where the point names words of theirs.
+    """`code`, a hash of the agents' code, which also covers other distributions' where the point uses them.
 
     Raises TestbedError where such a distribution is not installed.
     """
@@ -57,7 +58,7 @@ def code_with_others(code: str, point: Point) -> str:
     return hashlib.sha256(f"{code} {version(packages)}".encode()).hexdigest()[:16] if packages else code
 
 
-def _set(point: Point, entity: str, parameter: str) -> str:
+def _setting(point: Point, entity: str, parameter: str) -> str:
     return str(point.settings.get(entity, {}).get(parameter) or "")
 
 
@@ -65,18 +66,18 @@ def refuse_commands(points: Iterable[Point], allowed: bool) -> None:
     """Raises PlanError for points that would start programs of their plan on this machine, unless the user allows it.
 
     Every testbed that has the generator `command` calls it for each point that it runs.  A plan may be another
-    person's: it is only data as long as none of its points starts a program.
+    person's: it is only data unless a point starts a program.
     """
-    found = {
+    refused = {
         f"\n  point {point.id}, {flow.name}, {side}: {flow.options[side]}": None
         for point in points
         for flow in point.flows
         for side in SIDES
         if flow.generator == COMMAND and side in flow.options
     }
-    if found and not allowed:
+    if refused and not allowed:
         raise PlanError(
-            f"the plan's command lines would be run on this machine; want --commands, if they may:{''.join(found)}"
+            f"the plan's command lines would be run on this machine; want --commands, if they may:{''.join(refused)}"
         )
 
 
@@ -88,7 +89,7 @@ def spec_of(point: Point) -> PointSpec:
     point = with_ipv6(point)
     state: dict[str, dict[str, Value]] = {}
     collect: dict[str, dict[str, dict[str, Value]]] = {name: {} for name in point.topology.entities}
-    options = _of_collectors(point)
+    options = _collector_options(point)
     backend = backend_of(point)
     for switch in point.topology.switches if backend not in BRIDGED else ():
         state[switch] = {"flows": known_connections(point)}
@@ -100,14 +101,17 @@ def spec_of(point: Point) -> PointSpec:
                 if value is not False and backend in telemetry.BACKENDS:
                     collect[entity]["telemetry"] = {"devices": _devices(point, entity)}
             elif spec is not None and spec.role == "collector":
-                _collector(collect[entity], parameter, value, options)
+                if value not in (False, "off"):
+                    interval = {} if isinstance(value, bool) else {"interval_ns": value}
+                    collect[entity][parameter] = options | interval
             elif parameter != "backend" and (spec is None or spec.role != "traffic"):
                 state.setdefault(entity, {})[parameter] = value
     changing = (entity for entity, values in state.items() if ":" in entity and _changes(values))
     for switch in sorted({entity.partition(":")[0] for entity in changing}):
         if backend not in link.CONSTANT:
             collect[switch][ORIGIN] = {"devices": _devices(point, switch), "at_t0": True}
-    for switch in sorted({entity.partition(":")[0] for entity, values in state.items() if _manages(values)}):
+    managed = (entity for entity, values in state.items() if values.get("aqm", aqm.NONE) != aqm.NONE)
+    for switch in sorted({entity.partition(":")[0] for entity in managed}):
         if "telemetry" in collect[switch]:
             collect[switch]["port_queue"] = {"devices": _devices(point, switch)}
     for flow in point.flows:
@@ -115,20 +119,15 @@ def spec_of(point: Point) -> PointSpec:
             ports_of = f"{flow.client_port} {flow.client_port + flow.parallel - 1}"
             state.setdefault(flow.source, {})[LOCAL_PORTS] = ports_of
     return PointSpec(
-        **{one.name: getattr(point, one.name) for one in fields(Point) if one.name != "flows"},
+        **{field.name: getattr(point, field.name) for field in fields(Point) if field.name != "flows"},
         flows=tuple(_timed(flow) for flow in point.flows),
         state=state,
         # Counters come first, so that they are read before and after everything else.
-        collect={name: {"counters": {"devices": _devices(point, name)}, **mine} for name, mine in collect.items()},
+        collect={name: {"counters": {"devices": _devices(point, name)}, **others} for name, others in collect.items()},
         limit_ns=BYTES_LIMIT_NS + max((last_ns(flow.options) for flow in point.flows if flow.asks), default=0),
         kernel=kernel_of(point),
         backend=backend,
     )
-
-
-def _manages(values: Mapping[str, Value]) -> bool:
-    """Whether a port's queue manages itself."""
-    return values.get("aqm", aqm.NONE) != aqm.NONE
 
 
 def _changes(values: Mapping[str, Value]) -> bool:
@@ -169,7 +168,7 @@ def known_connections(point: Point) -> str:
 
 
 def port_list(ports: Iterable[int]) -> str:
-    """As tgen takes them, "5001,5003-5099": one after the other a hundred flows' would be too many words."""
+    """As tgen takes them, "5001,5003-5099": listed one by one, the ports of a hundred flows would be too long."""
     runs: list[list[int]] = []
     for port in sorted(set(ports)):
         if runs and port == runs[-1][-1] + 1:
@@ -179,23 +178,13 @@ def port_list(ports: Iterable[int]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
-def _of_collectors(point: Point) -> dict[str, Value]:
+def _collector_options(point: Point) -> dict[str, Value]:
     """The options that every collector of a host gets."""
     options: dict[str, Value] = {"device": HOST_DEVICE, "ports": port_list(flow.server_port for flow in point.flows)}
     families = {flow.family for flow in point.flows}
     if IPV6 in families:
         options["family"] = ",".join(_FAMILIES[family] for family in sorted(families))
     return options
-
-
-def _collector(collectors: dict[str, dict[str, Value]], name: str, value: Value, common: Mapping[str, Value]) -> None:
-    """A host's `capture` or `tcp_info` value as the options of that collector."""
-    if value in (False, "off"):
-        return
-    options = dict(common)
-    if not isinstance(value, bool):
-        options["interval_ns"] = value
-    collectors[name] = options
 
 
 def _timed(flow: PointFlow) -> TimedFlow:

@@ -39,12 +39,12 @@ class Paths:
             if mtu is None:
                 continue
             with self.server("generator", "probe", near, far, PROBE_PORT + 2 * index, family) as options:
-                found = self.client("generator", "probe", near, options | {"bytes": mtu}, PROBED)
-            if not found["passes"]:
+                result = self.client("generator", "probe", near, options | {"bytes": mtu}, PROBED)
+            if not result["passes"]:
                 over = "" if family == IPV4 else f", over IPv{family}"
                 raise TestbedError(
-                    f"path {near} to {far}{over}: want packets of {mtu} bytes to pass; {found['why']} (largest there "
-                    f"{found['largest_forward']}, back {found['largest_backward']}): is every switch set to it?"
+                    f"path {near} to {far}{over}: want packets of {mtu} bytes to pass; {result['why']} (largest there "
+                    f"{result['largest_forward']}, back {result['largest_backward']}): is every switch set to it?"
                 )
 
     @contextmanager
@@ -70,10 +70,10 @@ class Paths:
         status = self._agents.call(near, "Wait", request, LIMIT_NS / 1e9 + 10)
         if not status.ended:
             status = self._agents.call(near, "Stop", messages.StopRequest(task=task))
-        found = self._result(near, task, name, status)
-        if why := misfit(found, wanted):
+        result = self._result(near, task, name, status)
+        if why := misfit(result, wanted):
             raise TestbedError(f"{near}, {task}: its result: {why}")
-        return found
+        return result
 
     def _start(self, agent: str, kind: str, name: str, options: Json) -> str:
         """The new task's name, which no task of the point had before."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine must have for a testbed, and the command that installs what is missing."""
+"""What a machine must have for a testbed, and the command that installs it."""
 
 from __future__ import annotations
 

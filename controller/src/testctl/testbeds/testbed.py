@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a testbed is asked; a distribution adds one by an entry point of the group `testctl.testbeds` (choose.py)."""
+"""What a testbed offers; a distribution adds one by an entry point of the group `testctl.testbeds` (choose.py)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Plan, Point
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Request:
     jobs          points at once
     wait_s        how long to wait for a testbed that others use
     kernel        in the lab: the one for all points, whichever they name
-    commands      whether points may start programs of their plan: yes for a plan that the user names, for that of a
-                  run, which may be another person's, only if the user says so
+    commands      whether points may start programs of their plan: yes for a plan that the user names; for a run's
+                  plan, which may be another person's, only if the user says so
     """
 
     wall_limit_s: float | None = None
@@ -62,12 +62,12 @@ class Testbed(Protocol):
         """
         ...
 
-    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+    def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         """The testbed, ready for these points.  Raises PlanError, TestbedError."""
         ...
 
     def requirements(self) -> list[Diagnosis]:
-        """What this machine must have for it, beside what the lab needs; never raises for something missing."""
+        """What this machine must have for it, in addition to the lab's needs; never raises for something missing."""
         ...
 
     def interrupted(self) -> None:

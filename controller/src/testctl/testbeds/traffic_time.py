@@ -30,7 +30,7 @@ agent, and at least with another generator than tgen.  A start takes some ms."""
 
 
 ANSWERS = 4
-"""A host that has just booted or is emulated answers late, and starts programs as late: so many times as long."""
+"""A host that has just booted or is emulated answers late, and starts programs later still, by this factor."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TrafficTime(Protocol):
     def punctual(self) -> bool: ...
 
     def per_agent(self, agents: Agents, jobs: Sequence[tuple[str, Callable[[], None]]]) -> None:
-        """Do all jobs, (agent, job) each; those of one agent in their order."""
+        """Do all jobs, (agent, job) each; jobs of one agent in their order."""
         ...
 
     def collect(
@@ -81,13 +81,13 @@ class TrafficTime(Protocol):
         ...
 
     def lead_ns(self, flows: int) -> int:
-        """How long before T0 the clients of so many flows are started."""
+        """How long before T0 the clients of this number of flows are started."""
         ...
 
 
 @dataclass(frozen=True)
 class VirtualTime:
-    """T0 is known beforehand, and everything is done in one order: what is done in which order moves the clock."""
+    """T0 is known beforehand, and everything is done in one order, which the clock depends on."""
 
     t0_ns: int
     lacks_nothing: bool = True
@@ -110,8 +110,8 @@ class VirtualTime:
 
 @dataclass(frozen=True)
 class WallTime:
-    """T0 is settled when those collectors have started that need not know it: what is left then are the samplers and
-    the flows' own programs.  Agents work side by side."""
+    """T0 is settled when the collectors that need not know it have started: then follow the samplers and the flows' own
+    programs.  Agents work side by side."""
 
     lacks_nothing: bool = False
     attests: bool = True
@@ -121,16 +121,16 @@ class WallTime:
         by_agent: dict[str, list[Callable[[], None]]] = {}
         for agent, job in jobs:
             by_agent.setdefault(agent, []).append(job)
-        agents.each({agent: functools.partial(_in_turn, mine) for agent, mine in by_agent.items()})
+        agents.each({agent: functools.partial(_in_turn, own_jobs) for agent, own_jobs in by_agent.items()})
 
     def collect(
         self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None], answer_ns: int
     ) -> int:
         begun = time.monotonic_ns()
-        start([one for one in collectors(0) if not one.samples])
-        samplers = [one.agent for one in collectors(0) if one.samples]
+        start([collector for collector in collectors(0) if not collector.samples])
+        samplers = [collector.agent for collector in collectors(0) if collector.samples]
         t0_ns = time.time_ns() + _ahead_ns(point, samplers, time.monotonic_ns() - begun + ANSWERS * answer_ns)
-        start([one for one in collectors(t0_ns) if one.samples])
+        start([collector for collector in collectors(t0_ns) if collector.samples])
         return t0_ns
 
     def lead_ns(self, flows: int) -> int:

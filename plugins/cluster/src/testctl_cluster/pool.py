@@ -26,7 +26,7 @@ from testctl.results import PointResult, layout, write_point
 from testctl.results.atomic import check_room, naming_path
 from testctl.results.work import WORK
 from testctl.serve.auth import is_loopback
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
@@ -80,7 +80,7 @@ class ClusterPool:
                 "and read, change and invent results (docs/cluster.md); --insecure allows tcp:// on a private network"
             )
 
-    def work(self, testbed: Bed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
+    def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
         with inert_pickles(), _connected(self.address) as client:
             _check_workers(client, self.address, testbed)
             yield from _Gathering(self, client, testbed, run, keep_captures).all(points)
@@ -89,7 +89,9 @@ class ClusterPool:
 class _Gathering:
     """The submitted points, never more than AHEAD per thread."""
 
-    def __init__(self, pool: ClusterPool, client: Client, testbed: Bed, run: Path, keep_captures: bool) -> None:
+    def __init__(
+        self, pool: ClusterPool, client: Client, testbed: ReadyTestbed, run: Path, keep_captures: bool
+    ) -> None:
         self._pool = pool
         self._client = client
         self._testbed = testbed
@@ -264,7 +266,7 @@ def _asked(client: Client, what: object, *words: object, workers: list[str] | No
     return found
 
 
-def _check_workers(client: Client, address: str, testbed: Bed) -> None:
+def _check_workers(client: Client, address: str, testbed: ReadyTestbed) -> None:
     """Check that every worker has this code, this Python and what the testbed needs.
 
     Raises TestbedError that names every worker that does not.

@@ -23,7 +23,7 @@ from testctl.plan import Point
 from testctl.results import layout, shapes
 from testctl.results.atomic import check_room
 from testctl.results.reader import read_json
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
@@ -40,7 +40,7 @@ HOME = "testctl"
 class Movable(Protocol):
     """A testbed that can be used on another machine."""
 
-    def here(self) -> Bed:
+    def here(self) -> ReadyTestbed:
         """The same testbed with this machine's files.  Raises TestbedError if something is missing."""
         ...
 
@@ -100,12 +100,12 @@ def code_of() -> str:
     return digest.hexdigest()[:16]
 
 
-def fitness_bytes(bed: Bed) -> bytes:
+def fitness_bytes(bed: ReadyTestbed) -> bytes:
     """fitness() as bytes, for a worker's reply."""
     return to_bytes(fitness(bed))
 
 
-def fitness(bed: Bed | None = None) -> Fitness:
+def fitness(bed: ReadyTestbed | None = None) -> Fitness:
     """The fitness of this machine, for a testbed if one is given."""
     problem = ""
     try:
@@ -116,10 +116,10 @@ def fitness(bed: Bed | None = None) -> Fitness:
     return Fitness(testctl.__version__, code_of(), ".".join(platform.python_version_tuple()[:2]), problem)
 
 
-_MADE: dict[bytes, Bed] = {}
+_MADE: dict[bytes, ReadyTestbed] = {}
 
 
-def _here(bed: Bed) -> Bed:
+def _here(bed: ReadyTestbed) -> ReadyTestbed:
     """The local testbed, created once per worker: checking the kernel and the agents' files is slower than a point."""
     if not isinstance(bed, Movable):
         return bed
@@ -129,7 +129,7 @@ def _here(bed: Bed) -> Bed:
     return _MADE[key]
 
 
-def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> bytes:
+def work(bed: ReadyTestbed, point: Point, code_key: str, code: str, keep_captures: bool) -> bytes:
     """Run one point here and pack its directory: a Parcel, with `error` if this worker can't run it."""
     from distributed import get_worker
 
@@ -140,7 +140,7 @@ def work(bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) 
         return to_bytes(Parcel(worker.address, error=str(error)))
 
 
-def _worked(worker: Worker, bed: Bed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
+def _worked(worker: Worker, bed: ReadyTestbed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
     local = _here(bed)
     for what, want, got in (("code", code, code_of()), ("code key", code_key, local.code_key(point))):
         if want != got:

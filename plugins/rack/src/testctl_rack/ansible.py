@@ -19,17 +19,17 @@ from testctl_agent.system.toolchain import cache_dir
 
 @dataclass(frozen=True)
 class Call:
-    """A program of Ansible on an inventory: its first words, its environment and where it is started."""
+    """A program of Ansible on an inventory: its first arguments, its environment and where it is started."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     env: dict[str, str]
     cwd: Path
 
 
 def program(name: str) -> str | None:
-    """Where one of Ansible's programs is: beside this Python, else on PATH; None when it is not there."""
-    beside = Path(sys.executable).with_name(name)
-    return str(beside) if beside.exists() else shutil.which(name)
+    """Where one of Ansible's programs is: in this Python's directory, else on PATH; None when it is not there."""
+    own = Path(sys.executable).with_name(name)
+    return str(own) if own.exists() else shutil.which(name)
 
 
 def playbooks() -> Path:
@@ -39,8 +39,8 @@ def playbooks() -> Path:
 
 def call(name: str, inventory: Path) -> Call | None:
     """How to start a program; None when it is not there.  The inventory is a directory or a file."""
-    found = program(name)
-    if found is None:
+    path = program(name)
+    if path is None:
         return None
     place, configuration = inventory.absolute(), playbooks() / "ansible.cfg"
     # The configuration's place for Ansible's files is in the checkout, which a user may only read.
@@ -51,4 +51,4 @@ def call(name: str, inventory: Path) -> Call | None:
     }
     if configuration.is_file():
         env["ANSIBLE_CONFIG"] = str(configuration)
-    return Call((found, "-i", str(place)), env, place if place.is_dir() else place.parent)
+    return Call((path, "-i", str(place)), env, place if place.is_dir() else place.parent)

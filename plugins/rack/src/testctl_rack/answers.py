@@ -58,15 +58,15 @@ def _misfits(answer: Message) -> Iterator[str]:
         if field.message_type and field.message_type.GetOptions().map_entry:
             yield from _of_map(name, value)
         elif field.message_type:
-            for one in value if hasattr(value, "append") else [value]:
-                yield from _misfits(one)
+            for message in value if hasattr(value, "append") else [value]:
+                yield from _misfits(message)
         elif isinstance(value, float) and not math.isfinite(value):
             yield f"{name}: want a finite number; got {value}"
         elif isinstance(value, str) and name in FREE:
             setattr(answer, field.name, words(value))
         else:
-            for one in [value] if isinstance(value, str) else value if hasattr(value, "append") else []:
-                yield from _of_name(name, one)
+            for text in [value] if isinstance(value, str) else value if hasattr(value, "append") else []:
+                yield from _of_name(name, text)
 
 
 def _of_map(name: str, values: Any) -> Iterator[str]:

@@ -20,21 +20,21 @@ from testctl_rack.reservation import holder
 def boot_leases(rack: Rack, machines: Iterable[Machine], ticket: str, limit_s: float = 0.0) -> Iterator[dict[str, str]]:
     """Yields the error, with who has it, for each machine that is not to be had.
 
-    limit_s: how long the place is kept after the agent's next start; 0: none of them is to be booted
+    limit_s: how long the place is kept after the agent's next start; 0: no machine is to be booted
     """
     wrong: dict[str, str] = {}
     with ExitStack() as stack:
-        for one in sorted(machines, key=lambda machine: machine.name):
-            agents = RemoteAgents(rack, Placement({one.name: one}), holder("boots it"), ticket)
+        for machine in sorted(machines, key=lambda machine: machine.name):
+            agents = RemoteAgents(rack, Placement({machine.name: machine}), holder("boots it"), ticket)
             try:
                 stack.enter_context(agents)
                 if limit_s:
-                    agents.call(one.name, "Boot", messages.BootRequest(limit_ns=int(limit_s * 1e9)))
+                    agents.call(machine.name, "Boot", messages.BootRequest(limit_ns=int(limit_s * 1e9)))
             except TestbedError as error:
-                wrong[one.name] = str(error)
+                wrong[machine.name] = str(error)
         yield wrong
 
 
 def run_of(ticket: str) -> str:
-    """The word by which root of a machine knows a run (boot_once.py)."""
+    """The hash by which root of a machine knows a run (boot_once.py)."""
     return hashlib.sha256(ticket.encode()).hexdigest()

@@ -73,10 +73,9 @@ class Wrong(Exception):
 
 def items(menu: str) -> dict[str, str]:
     """Release → the commands that boot it, of each entry of a grub.cfg that Debian's scripts have written."""
-    found = {release: body for _, release, body in _ITEM.findall(menu)}
     return {
         release: body
-        for release, body in found.items()
+        for _, release, body in _ITEM.findall(menu)
         if RELEASE.fullmatch(release) and not release.endswith("-recovery")
     }
 
@@ -89,10 +88,10 @@ def entries(menu: str) -> list[Entry]:
     for line in menu.splitlines():
         if begins := _LINE.match(line):
             path = f"{paths[-1]}>{begins[3]}" if paths[-1] else begins[3]
-            one = Entry(begins[2], path, "", [])
+            new = Entry(begins[2], path, "", [])
             if levels[-1] is not None:
-                levels[-1].append(one)
-            levels.append(one.inner)
+                levels[-1].append(new)
+            levels.append(new.inner)
             paths.append(path)
         elif line.rstrip().endswith("{"):
             levels.append(None)
@@ -107,24 +106,26 @@ def entries(menu: str) -> list[Entry]:
 
 def default_of(menu: str, saved: str) -> Entry | None:
     """The entry that GRUB boots by itself: by place, id or title, from the top to a submenu's; None if it has none."""
-    found = [text for text in _DEFAULT.findall(menu) if text != "${next_entry}"]
-    words = found[-1] if found else "0"
-    words = (saved or "0") if words == "${saved_entry}" else words
-    level, one = entries(menu), None
-    for word in words.split(">"):
-        by_name = [one for one in level if word in (one.path.rpartition(">")[2], one.title)]
-        if not by_name and word.isdecimal():
-            by_name = level[int(word) : int(word) + 1]
-        one = by_name[0] if by_name else (level[0] if level else None)
-        if one is None:
+    settings = [text for text in _DEFAULT.findall(menu) if text != "${next_entry}"]
+    path = settings[-1] if settings else "0"
+    path = (saved or "0") if path == "${saved_entry}" else path
+    level, default = entries(menu), None
+    for name in path.split(">"):
+        matches = [entry for entry in level if name in (entry.path.rpartition(">")[2], entry.title)]
+        if not matches and name.isdecimal():
+            matches = level[int(name) : int(name) + 1]
+        default = matches[0] if matches else (level[0] if level else None)
+        if default is None:
             return None
-        level = one.inner
-    return one
+        level = default.inner
+    return default
 
 
-def entry(body: str, words: str) -> str:
-    """The entry for one boot: the commands of the menu's, with more words for the kernel."""
-    lines = [f"{line} {words}" if line.split()[:1] == ["linux"] else line for line in body.rstrip("\n").splitlines()]
+def entry(body: str, parameters: str) -> str:
+    """The entry for one boot: the commands of the menu's, with more parameters for the kernel."""
+    lines = [
+        f"{line} {parameters}" if line.split()[:1] == ["linux"] else line for line in body.rstrip("\n").splitlines()
+    ]
     return "\n".join([f"menuentry 'testctl: one boot' --id '{ENTRY}' {{", *lines, "}", ""])
 
 
@@ -153,14 +154,14 @@ def _output(*argv: str, timeout_s: float = 60.0) -> str:
 def listed() -> dict[str, object]:
     """What runs, for which, and what could: {"running", "was", "boot", "kernels", "default", "next"}."""
     menu = _menu()
-    found = default_of(menu, _saved_entry())
+    default = default_of(menu, _variable("saved_entry"))
     return {
         "running": os.uname().release,
         "was": _was(),
         "boot": _boot(),
         "kernels": list(items(menu)),
-        "default": found.release if found else "",
-        "next": _next_entry(),
+        "default": default.release if default else "",
+        "next": _variable("next_entry"),
     }
 
 
@@ -170,22 +171,15 @@ def _boot() -> str:
 
 def _was() -> str:
     """What this host is to have again after this boot; "" if it was not booted once."""
-    words = COMMAND_LINE.read_text(encoding="utf-8", errors="replace").split()
-    found = [word.removeprefix(_WAS) for word in words if word.startswith(_WAS)]
-    return found[-1] if found and RELEASE.fullmatch(found[-1]) else ""
-
-
-def _next_entry() -> str:
-    return _variable("next_entry")
-
-
-def _saved_entry() -> str:
-    return _variable("saved_entry")
+    parameters = COMMAND_LINE.read_text(encoding="utf-8", errors="replace").split()
+    values = [parameter.removeprefix(_WAS) for parameter in parameters if parameter.startswith(_WAS)]
+    return values[-1] if values and RELEASE.fullmatch(values[-1]) else ""
 
 
 def _variable(name: str) -> str:
-    found = [line.partition("=")[2] for line in _environment() if line.startswith(f"{name}=")]
-    return found[0] if found else ""
+    """A variable of GRUB's environment; "" if it is not set."""
+    values = [line.partition("=")[2] for line in _environment() if line.startswith(f"{name}=")]
+    return values[0] if values else ""
 
 
 def _environment() -> list[str]:
@@ -196,15 +190,15 @@ def once(release: str, was: str, panic_s: str, run: str) -> dict[str, object]:
     """Boot a release once.  Raises Wrong before anything is changed."""
     menu = _menu()
     kernels = items(menu)
-    for one in (release, was):
-        if one not in kernels:
-            raise Wrong(f"want Linux {one!r} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
+    for needed in (release, was):
+        if needed not in kernels:
+            raise Wrong(f"want Linux {needed!r} in {GRUB}/grub.cfg; got {', '.join(kernels) or 'none'}")
     if not re.fullmatch("[0-9]{1,4}", panic_s):
         raise Wrong(f"want seconds from a panic to the reboot; got {panic_s!r}")
     if "custom.cfg" not in menu:
         raise Wrong(f"want a {GRUB}/grub.cfg that reads custom.cfg (/etc/grub.d/41_custom, update-grub); got none")
     _writable()
-    if waiting := _next_entry():
+    if waiting := _variable("next_entry"):
         raise Wrong(
             f"want no other entry for the next boot; got {waiting} (grub-editenv {GRUB}/grubenv unset next_entry)"
         )
@@ -230,8 +224,8 @@ def _leased(run: str) -> None:
     """Raises Wrong unless the agent's lease, of this boot, is the run's."""
     try:
         with os.fdopen(os.open(LEASE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            found = json.loads(file.read(LEASE_BYTES))
-        ticket, boot, holder = (str(found[name]) for name in ("ticket", "boot", "holder"))
+            lease = json.loads(file.read(LEASE_BYTES))
+        ticket, boot, holder = (str(lease[name]) for name in ("ticket", "boot", "holder"))
     except FileNotFoundError as error:
         raise Wrong("want a lease of this run, to boot the host; its agent has given none that lasts") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -268,7 +262,9 @@ def clean() -> dict[str, object]:
             custom.unlink()
         elif after != before:
             _write(custom, after)
-    if _next_entry() == ENTRY or "next_entry=" in _environment():  # GRUB leaves the name when it has booted the entry
+    if (
+        _variable("next_entry") == ENTRY or "next_entry=" in _environment()
+    ):  # GRUB leaves the name when it has booted the entry
         _output("grub-editenv", str(GRUB / "grubenv"), "unset", "next_entry")
     os.sync()
     return listed()
@@ -276,13 +272,14 @@ def clean() -> dict[str, object]:
 
 def keep() -> dict[str, object]:
     """Name the default entry by its id, if it is one by its place.  Raises Wrong where that does not keep it."""
-    saved = _saved_entry()
+    saved = _variable("saved_entry")
     before = default_of(_menu(), saved)
     if before is None or not before.release:
         raise Wrong(f"want a kernel that GRUB boots by itself, in {GRUB}/grub.cfg; got none")
     for tries in range(3):  # update-grub may name the entries otherwise than the one that wrote the menu before
         menu = _menu()
-        own = next((one.path for one in _all(entries(menu)) if f"gnulinux-{before.release}-advanced-" in one.path), "")
+        paths = [entry.path for entry in _all(entries(menu))]
+        own = next((path for path in paths if f"gnulinux-{before.release}-advanced-" in path), "")
         if not own:
             raise Wrong(f"want an entry of Linux {before.release} alone in {GRUB}/grub.cfg; got none")
         now = default_of(menu, saved)
@@ -295,8 +292,8 @@ def keep() -> dict[str, object]:
     raise Wrong(f"want {before.release} to stay what GRUB boots by itself; {KEPT} does not make it so")
 
 
-def _all(found: list[Entry]) -> list[Entry]:
-    return [one for above in found for one in (above, *_all(above.inner))]
+def _all(level: list[Entry]) -> list[Entry]:
+    return [entry for above in level for entry in (above, *_all(above.inner))]
 
 
 def unkeep() -> dict[str, object]:
@@ -318,27 +315,27 @@ def _write(path: Path, text: str) -> None:
     os.sync()
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     try:
-        match words:
+        match arguments:
             case ["list"]:
-                said = listed()
+                reply = listed()
             case ["once", release, was, panic_s, run]:
-                said = once(release, was, panic_s, run)
+                reply = once(release, was, panic_s, run)
             case ["reboot", run]:
-                said = reboot(run)
+                reply = reboot(run)
             case ["clean"]:
-                said = clean()
+                reply = clean()
             case ["keep"]:
-                said = keep()
+                reply = keep()
             case ["unkeep"]:
-                said = unkeep()
+                reply = unkeep()
             case _:
                 want = "want list, once RELEASE WAS PANIC_S RUN, reboot RUN, clean, keep or unkeep"
-                said = {"error": f"{want}; got {' '.join(words)}"}
+                reply = {"error": f"{want}; got {' '.join(arguments)}"}
     except (Wrong, OSError) as error:
-        said = {"error": str(error)}
-    print(json.dumps(said))
+        reply = {"error": str(error)}
+    print(json.dumps(reply))
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Booted:
         return seen
 
     def reached(self, machines: Iterable[Machine]) -> tuple[dict[str, Seen], dict[str, str]]:
-        """What those are in that answer, and the errors of the others."""
+        """The boots of the machines that answer, and the errors of the others."""
         seen, wrong = {}, {}
         for machine in machines:
             try:
@@ -78,12 +78,14 @@ class Booted:
     ) -> dict[str, Seen]:
         """Wait until each is in another boot than before; those that are not within the limit are left out."""
         until = time.monotonic() + limit_s
-        found: dict[str, Seen] = {}
-        while (left := [one for name, one in machines.items() if name not in found]) and time.monotonic() < until:
+        booted: dict[str, Seen] = {}
+        while (left := [machine for name, machine in machines.items() if name not in booted]) and (
+            time.monotonic() < until
+        ):
             seen, _ = self.reached(left)
-            found |= {name: one for name, one in seen.items() if one.boot != before[name]}
+            booted |= {name: now for name, now in seen.items() if now.boot != before[name]}
             time.sleep(LOOK_S)
-        return found
+        return booted
 
     def await_clocks(self, machines: Sequence[Machine]) -> None:
         """Wait until clocks are as points want them.  One that never is breaks its points, with its offset."""
@@ -106,6 +108,6 @@ def _clock(stub: Any, ticket: str) -> tuple[int, int]:
     before_ns = time.time_ns()
     request = pb.AcquireRequest(holder="comparing clocks after a boot", lifetime_ns=10**9, ticket=ticket)
     lease = stub.Acquire(request, timeout=ANSWER_S)
-    found = offset(before_ns, lease.time_ns, time.time_ns())
+    clock = offset(before_ns, lease.time_ns, time.time_ns())
     stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, lease.token)])
-    return found
+    return clock

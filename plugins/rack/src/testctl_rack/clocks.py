@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what the hosts' `clock` collectors found to the outcome's `clocks`, which metrics/core/clocks.py reads.
+"""From the results of the hosts' `clock` collectors to the outcome's `clocks`, which metrics/core/clocks.py reads.
 
 One host, the reference, runs the collector's server; every other one runs a client, before and after the traffic
 (or all the time).  A client's offset is the reference's clock less its own.
@@ -12,40 +12,40 @@ from typing import Any
 
 from testctl.core.outcome import HostClock
 
-Found = Mapping[str, Any]
+Result = Mapping[str, Any]
 """The result of a clock collector."""
 
 _KEEPERS = ("ptp", "chrony")
 
 
-def clocks_of(reference: str, server: Found, clients: Mapping[str, Sequence[Found]]) -> dict[str, HostClock]:
+def clocks_of(reference: str, server: Result, clients: Mapping[str, Sequence[Result]]) -> dict[str, HostClock]:
     """Each host's clock less the reference's or the common time's.
 
     The packets' answer, which holds whatever keeps the clocks; but when PTP or chrony keeps all of them and what
     they say of their error is less for each pair, and does not contradict the packets, theirs.
     clients: the results of each host, one or more.
     """
-    by_packets = {host: _span(found) for host, found in clients.items()}
-    told = {reference: _told(server)} | {host: _told(found[-1]) for host, found in clients.items()}
-    kept = {host: state for host, state in told.items() if state is not None}
-    if len(kept) == len(told) and len({state.source for state in kept.values()}) == 1:
+    by_packets = {host: _span(results) for host, results in clients.items()}
+    states = {reference: _kept(server)} | {host: _kept(results[-1]) for host, results in clients.items()}
+    kept = {host: state for host, state in states.items() if state is not None}
+    if len(kept) == len(states) and len({state.source for state in kept.values()}) == 1:
         own = kept[reference]
         if all(_better(kept[host], own, by_packets[host]) for host in clients):
             return kept
     return {reference: HostClock(0, 0, "packets")} | by_packets
 
 
-def _span(found: Sequence[Found]) -> HostClock:
-    """The least interval that holds those of all results."""
-    low = min(-int(one["offset_ns"]) - int(one["error_run_ns"]) for one in found)
-    high = max(-int(one["offset_ns"]) + int(one["error_run_ns"]) for one in found)
+def _span(results: Sequence[Result]) -> HostClock:
+    """The least interval that holds the intervals of all results."""
+    low = min(-int(result["offset_ns"]) - int(result["error_run_ns"]) for result in results)
+    high = max(-int(result["offset_ns"]) + int(result["error_run_ns"]) for result in results)
     middle = (low + high) // 2
     return HostClock(middle, max(high - middle, middle - low), "packets")
 
 
-def _told(found: Found) -> HostClock | None:
+def _kept(result: Result) -> HostClock | None:
     """What keeps that host's clock, if it is one that all hosts can follow, and it does."""
-    state = found.get("state") or {}
+    state = result.get("state") or {}
     if state.get("source") not in _KEEPERS or not state.get("synchronised"):
         return None
     if state.get("offset_ns") is None or state.get("error_ns") is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The configuration of a kernel for the hosts of a rack: that of a kernel which runs there, and what the project needs.
+"""The configuration of a kernel for the hosts of a rack: a running kernel's, and what the project needs.
 
-The devices, queueing disciplines, classifiers and congestion controls are those of the lab's kernel, so they are taken
-from its fragment, by the comments above them.
+The devices, queueing disciplines, classifiers and congestion controls are the same as in the lab's kernel, so they are
+taken from its fragment, by the comments above them.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def shared() -> str:
     """The parts of the lab's fragment that hosts have too.  Raises TestbedError where one is not there."""
     file = checkout.lab() / "kernel" / "fragment.config"
     blocks = file.read_text(encoding="utf-8").split("\n\n")
-    found = [block for block in blocks if block.startswith(tuple(f"# {name}" for name in SECTIONS))]
-    if len(found) != len(SECTIONS):
-        raise TestbedError(f"{file}: want parts that begin with {'; '.join(SECTIONS)}; got {len(found)} of them")
-    return "\n\n".join(found) + "\n"
+    parts = [block for block in blocks if block.startswith(tuple(f"# {name}" for name in SECTIONS))]
+    if len(parts) != len(SECTIONS):
+        raise TestbedError(f"{file}: want parts that begin with {'; '.join(SECTIONS)}; got {len(parts)} of them")
+    return "\n\n".join(parts) + "\n"
 
 
 def fragments(*, types: bool) -> tuple[list[Path], list[Path]]:

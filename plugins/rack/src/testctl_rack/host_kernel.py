@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 import shutil
@@ -100,7 +101,8 @@ def check_programs() -> None:
     """Raises TestbedError with the Debian packages that are missing to build one."""
     if platform.machine() != "x86_64":
         raise TestbedError(f"kernel install: want a controller of the hosts' kind, x86_64; got {platform.machine()}")
-    missing = [package for program, package in PROGRAMS.items() if not _there(program)]
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    missing = [package for program, package in PROGRAMS.items() if not shutil.which(program, path=path)]
     places = (Path("/usr/include"), Path("/usr/include/x86_64-linux-gnu"))
     missing += [package for name, package in HEADERS.items() if not any((place / name).exists() for place in places)]
     if missing:
@@ -108,10 +110,6 @@ def check_programs() -> None:
             f"kernel install: want Debian's packages {', '.join(missing)} on this controller, to package a kernel; "
             f"got none of them: apt-get install {' '.join(missing)}"
         )
-
-
-def _there(program: str) -> bool:
-    return any(shutil.which(program, path=path) for path in (None, "/usr/sbin:/sbin"))
 
 
 def home(tree: Path, name: str) -> Path:
@@ -141,8 +139,8 @@ def build(wanted: Wanted, progress: Progress, jobs: int) -> Package:
     with lock(place.with_name(f"{place.name}.lock"), lambda: progress("wait for another build of it", 0, STEPS)):
         place.mkdir(parents=True, exist_ok=True)
         key = _key(wanted)
-        if (found := _last(place, key)) is not None:
-            return found
+        if (package := _last(place, key)) is not None:
+            return package
         make.check_space(place)
         with finishing(place):
             progress(f"configure kernel {wanted.name}", 0, STEPS)
@@ -164,20 +162,20 @@ def _key(wanted: Wanted) -> str:
 
 def _last(place: Path, key: str) -> Package | None:
     try:
-        found = json.loads((place / BUILT).read_text(encoding="utf-8"))
-        package = Package(place / str(found["file"]), str(found["release"]), False, tuple(found["lacking"]))
+        built = json.loads((place / BUILT).read_text(encoding="utf-8"))
+        package = Package(place / str(built["file"]), str(built["release"]), False, tuple(built["lacking"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return package if found["key"] == key and package.path.is_file() else None
+    return package if built["key"] == key and package.path.is_file() else None
 
 
-def _make(wanted: Wanted, place: Path) -> list[str]:
+def _make(place: Path) -> list[str]:
     return [*ENDS_WITH_US, "make", "ARCH=x86_64", f"O={place / 'objects'}", "LOCALVERSION="]
 
 
 def _configure(wanted: Wanted, place: Path) -> list[str]:
     """The hosts' configuration, reduced, with the fragments over it; the options that the tree can't have."""
-    objects, argv, tree = place / "objects", _make(wanted, place), wanted.tree.resolve()
+    objects, argv, tree = place / "objects", _make(place), wanted.tree.resolve()
     objects.mkdir(exist_ok=True)
     config = objects / ".config"
     config.write_text(wanted.config, encoding="utf-8")
@@ -199,7 +197,7 @@ def _configure(wanted: Wanted, place: Path) -> list[str]:
 
 
 def _missing(have: Collection[str], files: Iterable[Path]) -> list[str]:
-    """The options of fragments that a configuration has not; one that is to be a key is no loss where it is absent."""
+    """The options of fragments that a configuration lacks; one that is to be a key is no loss where it is absent."""
     given = {line.partition("=")[0] for line in have}
     wanted = [line for file in files for line in make.options(file) if line not in have]
     return [line for line in wanted if '="' not in line or line.partition("=")[0] in given]
@@ -211,7 +209,7 @@ def _package(wanted: Wanted, place: Path, key: str, lacking: list[str], progress
         file.unlink()
     # Later builds have higher versions, so that apt takes them for upgrades.
     version = time.strftime(f"%Y%m%d.%H%M%S-testctl.{key}", time.gmtime())
-    argv = [*_make(wanted, place), f"-j{jobs}", *make.compiler(), f"KDEB_PKGVERSION={version}", "DPKG_FLAGS=-d",
+    argv = [*_make(place), f"-j{jobs}", *make.compiler(), f"KDEB_PKGVERSION={version}", "DPKG_FLAGS=-d",
             "KDEB_COMPRESS=gzip", "KDEB_CHANGELOG_DIST=unstable", "bindeb-pkg"]  # fmt: skip
     env = make.remembered(place) | {
         "DEB_BUILD_PROFILES": "pkg.linux-upstream.nokernelheaders pkg.linux-upstream.nokerneldbg",
@@ -223,13 +221,13 @@ def _package(wanted: Wanted, place: Path, key: str, lacking: list[str], progress
     release = (place / "objects" / "include/config/kernel.release").read_text(encoding="ascii").strip()
     if host_name.name_of(release) != wanted.name:
         raise TestbedError(f"kernel {wanted.name}: want a release that ends in -{wanted.name}; got {release} ({log})")
-    found = list(place.glob(f"{host_name.PACKAGE}{release}_*.deb"))
-    if len(found) != 1:
+    packages = list(place.glob(f"{host_name.PACKAGE}{release}_*.deb"))
+    if len(packages) != 1:
         want = f"want {host_name.PACKAGE}{release}_….deb in {place}"
         raise TestbedError(f"kernel {wanted.name}: {want}; got none ({log})")
     for file in place.glob("linux-*_*"):  # .buildinfo, .changes, linux-libc-dev
-        if file != found[0]:
+        if file != packages[0]:
             file.unlink()
-    said = {"key": key, "file": found[0].name, "release": release, "lacking": lacking}
-    durable.write(place / BUILT, json.dumps(said).encode())
-    return Package(found[0], release, True, tuple(lacking))
+    built = {"key": key, "file": packages[0].name, "release": release, "lacking": lacking}
+    durable.write(place / BUILT, json.dumps(built).encode())
+    return Package(packages[0], release, True, tuple(lacking))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of the user's own on the hosts of a rack: installed and removed by playbooks, listed, none of them booted."""
+"""Kernels of the user's own on the hosts of a rack: installed and removed by playbooks, listed, never booted."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Installed:
 
 
 def hosts_of(inventory: Path, limit: str = "") -> dict[str, Machine]:
-    """The hosts of an inventory, or those of a list with commas.  Raises PlanError."""
-    there = {machine.name: machine for machine in read_rack(inventory).of_kind("host")}
-    asked = [name.strip() for name in limit.split(",") if name.strip()] or list(there)
-    if unknown := [name for name in asked if name not in there]:
-        raise PlanError(f"--limit {limit}: want hosts of {inventory}: {', '.join(there)}; got {', '.join(unknown)}")
-    if not asked:
+    """The hosts of an inventory, or of a list with commas.  Raises PlanError."""
+    hosts = {machine.name: machine for machine in read_rack(inventory).of_kind("host")}
+    names = [name.strip() for name in limit.split(",") if name.strip()] or list(hosts)
+    if unknown := [name for name in names if name not in hosts]:
+        raise PlanError(f"--limit {limit}: want hosts of {inventory}: {', '.join(hosts)}; got {', '.join(unknown)}")
+    if not names:
         raise PlanError(f"--testbed {inventory}: want hosts in the group testctl_hosts; got none")
-    return {name: there[name] for name in asked}
+    return {name: hosts[name] for name in names}
 
 
 def listed(inventory: Path, hosts: Mapping[str, Machine]) -> list[Installed]:
@@ -65,7 +65,7 @@ def listed(inventory: Path, hosts: Mapping[str, Machine]) -> list[Installed]:
 
 @dataclass(frozen=True)
 class Request:
-    """What `testctl kernel install` is asked for; config: a file in place of the hosts' configuration."""
+    """The arguments of `testctl kernel install`; config: a file in place of the hosts' configuration."""
 
     name: str
     tree: Path
@@ -105,12 +105,12 @@ def _refuse_others(there: Sequence[Installed], request: Request, release: str) -
 
     release: of the kernel, or what it begins with
     """
-    named = [one for one in there if host_name.means(request.name, one.release)]
-    others = [one for one in named if not re.fullmatch(rf"{re.escape(release)}([^0-9].*)?", one.release)]
+    named = [kernel for kernel in there if host_name.means(request.name, kernel.release)]
+    others = [kernel for kernel in named if not re.fullmatch(rf"{re.escape(release)}([^0-9].*)?", kernel.release)]
     if others:
         raise PlanError("\n".join(
-            f"host {one.host}: want no other kernel of the name {request.name} beside {release}; got {one.release} "
-            f"(testctl kernel remove {request.name} --testbed {request.inventory})" for one in others
+            f"host {other.host}: want no other kernel of the name {request.name} beside {release}; got {other.release} "
+            f"(testctl kernel remove {request.name} --testbed {request.inventory})" for other in others
         ))  # fmt: skip
 
 
@@ -122,8 +122,8 @@ def _of_hosts(request: Request, hosts: Mapping[str, Machine], say: Callable[[str
     results = on_hosts(request.inventory, sorted(hosts), FACTS, [])
     all_of(results, hosts)
     kept, modules = host_kernel.known(request.tree, request.name)
-    for host, found in sorted(results.items()):
-        loaded = {str(name) for name in found["modules"]}
+    for host, result in sorted(results.items()):
+        loaded = {str(name) for name in result["modules"]}
         if wrong := [name for name in loaded if not host_config.MODULE.fullmatch(name)]:
             raise TestbedError(f"{hosts[host]}: want names of modules; got {wrong[0]!r}")
         modules |= loaded
@@ -138,11 +138,11 @@ def _numbers(release: str) -> list[int]:
     return [int(part) for part in release.partition("-")[0].partition("+")[0].split(".") if part.isdecimal()]
 
 
-def _unpacked(found: Mapping[str, Any], host: Machine) -> str:
-    """A host's configuration.  Raises TestbedError for what is none."""
+def _unpacked(result: Mapping[str, Any], host: Machine) -> str:
+    """A host's configuration.  Raises TestbedError for anything else."""
     try:
         inflate = zlib.decompressobj()
-        text = inflate.decompress(base64.b64decode(str(found["config"]), validate=True), CONFIG_BYTES).decode()
+        text = inflate.decompress(base64.b64decode(str(result["config"]), validate=True), CONFIG_BYTES).decode()
     except (ValueError, zlib.error) as error:
         raise TestbedError(f"{host}: want the configuration of its kernel; got {error}") from error
     if "CONFIG_" not in text or not inflate.eof:
@@ -156,16 +156,16 @@ def remove(name: str, inventory: Path, limit: str = "") -> tuple[list[str], dict
     Raises PlanError where no host has one, and for one that runs or is the default: then none is removed.
     """
     hosts = hosts_of(inventory, limit)
-    there = listed(inventory, hosts)
-    mine = [one for one in there if one.name == name]
-    if not mine:
-        have = ", ".join(sorted({one.name for one in there if one.name})) or "none"
+    every = listed(inventory, hosts)
+    kernels = [kernel for kernel in every if kernel.name == name]
+    if not kernels:
+        have = ", ".join(sorted({kernel.name for kernel in every if kernel.name})) or "none"
         raise PlanError(f"kernel {name!r}: want one that testctl has installed on {', '.join(hosts)}; got {have}")
-    if used := [one for one in mine if one.runs or one.default]:
+    if used := [kernel for kernel in kernels if kernel.runs or kernel.default]:
         raise PlanError("\n".join(
-            f"host {one.host}: want {one.release} neither to run nor to be the default before it is removed; got it "
-            f"{'running (a reboot boots the default)' if one.runs else 'as the default (grub-set-default)'}"
-            for one in used
+            f"host {kernel.host}: want {kernel.release} neither to run nor to be the default before it is removed; got "
+            f"it {'running (a reboot boots the default)' if kernel.runs else 'as the default (grub-set-default)'}"
+            for kernel in used
         ))  # fmt: skip
-    releases = sorted({one.release for one in mine})
-    return releases, play(inventory, REMOVE, sorted({one.host for one in mine}), {"kernel_releases": releases})
+    releases = sorted({kernel.release for kernel in kernels})
+    return releases, play(inventory, REMOVE, sorted({kernel.host for kernel in kernels}), {"kernel_releases": releases})

@@ -25,13 +25,13 @@ def in_use(machine: Machine, keys: Path) -> str:
     """Who has a machine, its lease or the next one, and until when; "" where nobody has."""
     try:
         with open_channel(machine, read_keys(keys)) as channel:
-            found = described(new_stub(channel).Queue(pb.QueueRequest(), timeout=ANSWER_S))
+            user = described(new_stub(channel).Queue(pb.QueueRequest(), timeout=ANSWER_S))
     except (TestbedError, grpc.RpcError):
         return ""
-    return "" if found == FREE else found
+    return "" if user == FREE else user
 
 
 if __name__ == "__main__":
-    if found := in_use(Machine(sys.argv[1], "host", sys.argv[2]), Path(sys.argv[3])):
-        say(found, sys.stdout)
+    if user := in_use(Machine(sys.argv[1], "host", sys.argv[2]), Path(sys.argv[3])):
+        say(user, sys.stdout)
         sys.exit(3)

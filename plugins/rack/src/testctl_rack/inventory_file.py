@@ -66,7 +66,7 @@ class Machine:
     ports                 of a switch: who is at the other end → device
     entity                the plan's name for it, if the inventory gives one
     backend, generators   of a switch, of a host: what its agent's configuration names
-    commands              "power_on", "power_off", "power_cycle", "console" → the words of a command of the controller
+    commands              "power_on", "power_off", "power_cycle", "console" → the argv of a command of the controller
     out_of_service        the reason why nobody is to use it; "" when everybody may
     """
 
@@ -122,7 +122,7 @@ def read_rack(path: Path) -> Rack:
     if call is None:
         raise PlanError(f"--testbed {path}: ansible-inventory is not there: make setup installs it in .venv")
     try:
-        listed = json.loads(run([*call.words, "--list"], env=call.env, cwd=call.cwd))
+        listed = json.loads(run([*call.argv, "--list"], env=call.env, cwd=call.cwd))
     except TestbedError as error:
         raise PlanError(f"--testbed {path}: want an Ansible inventory; {error}") from error
     except ValueError as error:
@@ -161,23 +161,23 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
 
 def _members(listed: Mapping[str, Any], group: str) -> list[str]:
     """The hosts of a group and of the groups in it."""
-    found = listed.get(group, {})
-    names = list(found.get("hosts", []))
-    for child in found.get("children", []):
+    content = listed.get(group, {})
+    names = list(content.get("hosts", []))
+    for child in content.get("children", []):
         names += _members(listed, child)
     return list(dict.fromkeys(names))
 
 
 def _unknown(name: str, values: Mapping[str, Any]) -> list[str]:
-    """The problems of variables that are none: each is refused, because a misspelt one would count for nothing."""
-    found = []
-    for one in sorted(values):
-        if one.startswith("testctl_") and one not in VARIABLES:
-            names = [name.removeprefix("testctl_") for name in VARIABLES]
-            close = difflib.get_close_matches(one.removeprefix("testctl_"), names, n=1)
+    """The problems of unknown variables: each is refused, because a misspelt one would have no effect."""
+    problems = []
+    for variable in sorted(values):
+        if variable.startswith("testctl_") and variable not in VARIABLES:
+            names = [known.removeprefix("testctl_") for known in VARIABLES]
+            close = difflib.get_close_matches(variable.removeprefix("testctl_"), names, n=1)
             hint = f"did you mean testctl_{close[0]}?" if close else f"there are {', '.join(sorted(VARIABLES))}"
-            found.append(f"{name}: {one}: want a variable of testctl's; {hint}")
-    return found
+            problems.append(f"{name}: {variable}: want a variable of testctl's; {hint}")
+    return problems
 
 
 def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str]) -> Machine:
@@ -194,7 +194,7 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
         problems.append(f"{name}: testctl_listen: want ADDRESS:PORT; got {listen!r}")
     entity = str(values.get("testctl_entity", ""))
     try:
-        backend, generators = words(kind, name, values)
+        backend, generators = software(kind, name, values)
     except PlanError as error:
         problems.append(str(error))
         backend, generators = "", ()
@@ -219,20 +219,20 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
 
 
 def _commands(name: str, values: Mapping[str, Any], problems: list[str]) -> dict[str, tuple[str, ...]]:
-    """The words of each command of a machine's variables; they are started without a shell."""
-    found = {}
+    """The argv of each command of a machine's variables; they are started without a shell."""
+    commands = {}
     for what in COMMANDS:
         given = values.get(f"testctl_{what}", "")
         try:
-            words_ = tuple(shlex.split(given)) if isinstance(given, str) else ()
+            argv = tuple(shlex.split(given)) if isinstance(given, str) else ()
         except ValueError:
-            words_ = ()
-        if words_:
-            found[what] = words_
+            argv = ()
+        if argv:
+            commands[what] = argv
         elif given != "":
             got = "quotes without an end" if isinstance(given, str) else type(given).__name__  # no word: see power.py
             problems.append(f"{name}: testctl_{what}: want the words of a command; got {got}")
-    return found
+    return commands
 
 
 def _address6(name: str, values: Mapping[str, Any], problems: list[str]) -> str:
@@ -245,12 +245,12 @@ def _address6(name: str, values: Mapping[str, Any], problems: list[str]) -> str:
         return ""
 
 
-def words(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def software(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """(back end, generators) that the variables of a machine name.  Raises PlanError: who, wanted, got."""
 
-    def known(variable: str, of: Word, word: object) -> str:
+    def known(variable: str, kind_of_word: Word, value: object) -> str:
         try:
-            return str(of.parse(word))
+            return str(kind_of_word.parse(value))
         except ValueError as error:
             raise PlanError(f"{name}: {variable}: {error}") from error
 
@@ -260,7 +260,7 @@ def words(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tuple[s
     generators = values.get("testctl_generators", [])
     if not isinstance(generators, list):
         raise PlanError(f"{name}: testctl_generators: want a list of generators; got {generators!r}")
-    return "", tuple(known("testctl_generators", others.of_a_rack(), one) for one in generators)
+    return "", tuple(known("testctl_generators", others.of_a_rack(), generator) for generator in generators)
 
 
 def _cables(machines: Mapping[str, Machine]) -> list[str]:
@@ -283,10 +283,10 @@ def _twice(machines: Mapping[str, Machine], what: str) -> list[str]:
     ]
 
 
-def main(words: list[str]) -> int:
-    """Read an inventory for the playbooks, which contact none of its hosts before."""
+def main(arguments: list[str]) -> int:
+    """Read an inventory for the playbooks, which contact its hosts only afterwards."""
     try:
-        read_rack(Path(words[0]))
+        read_rack(Path(arguments[0]))
     except TestctlError as error:
         print(error, file=sys.stderr)
         return error.exit_code

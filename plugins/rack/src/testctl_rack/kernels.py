@@ -50,13 +50,13 @@ def matching(name: str, releases: Iterable[str]) -> str:
     Itself; or else the one that ends in -NAME; or else the first of its major.minor that testctl has not installed
     under a name (host_name.py).  Raises PlanError for a name that several end in.
     """
-    there = list(dict.fromkeys(releases))
-    if name in there:
+    releases = list(dict.fromkeys(releases))
+    if name in releases:
         return name
-    named = [release for release in there if host_name.means(name, release)]
+    named = [release for release in releases if host_name.means(name, release)]
     if len(named) > 1:
         raise PlanError(f"kernel: want a name that one release ends in; {name} is the end of {', '.join(named)}")
-    by_version = (release for release in there if _is_of(name, release))
+    by_version = (release for release in releases if _is_of(name, release))
     return named[0] if named else next(by_version, "")
 
 
@@ -68,10 +68,10 @@ def _is_of(version: str, release: str) -> bool:
 class Kernels:
     """What hosts had at the start of a run, and what each could boot.
 
-    machines   those that plans' points may boot, by name
+    machines   the machines that plans' points may boot, by name
     were       machine → the release that it has outside of the run
     installed  machine → releases in GRUB's menu, newest first
-    notes      the directory of what is learnt
+    notes      the directory of the notes on kernels that failed
     ticket     of the run (reservation.py)
     """
 
@@ -88,16 +88,16 @@ class Kernels:
     ) -> Kernels | None:
         """named: machine → the kernels that points want of it ("": its own).  None when nothing is to be booted.
 
-        Raises PlanError for a kernel that a host has not, TestbedError for a host that can't be booted.
+        Raises PlanError for a kernel that a host lacks, TestbedError for a host that can't be booted.
         """
         if not any(_boots(kernels, seen[name].was, seen[name].release) for name, kernels in named.items()):
             return None
         machines = {name: rack.machines[name] for name in sorted(named)}
-        found = menus(rack.path, machines)  # from here on by root's words: an agent does not decide what root boots
-        if not any(_boots(kernels, found[name].was, found[name].running) for name, kernels in named.items()):
+        by_host = menus(rack.path, machines)  # from here on as root lists it: an agent does not decide what root boots
+        if not any(_boots(kernels, by_host[name].was, by_host[name].running) for name, kernels in named.items()):
             return None
-        were = {name: menu.was or menu.running for name, menu in found.items()}
-        installed = {name: menu.kernels for name, menu in found.items()}
+        were = {name: menu.was or menu.running for name, menu in by_host.items()}
+        installed = {name: menu.kernels for name, menu in by_host.items()}
         wrong = [
             f"{rack.path}: {machines[name]}: {why}"
             for name, kernels in sorted(named.items())
@@ -118,7 +118,9 @@ class Kernels:
         Raises TestbedError when one does not run it afterwards; it is not tried again in this run.
         """
         releases = {name: self.release(name, kernel) for name, kernel in kernels.items()}
-        self._refuse_failed(releases)
+        failed = self._failed()
+        if wrong := [failed[name][release] for name, release in releases.items() if release in failed.get(name, {})]:
+            raise TestbedError("\n".join(wrong))
         booted = Booted(self.rack, self.ticket)
         seen = booted.all(self.machines[name] for name in releases)
         to_boot = {name: release for name, release in releases.items() if seen[name].release != release}
@@ -126,11 +128,6 @@ class Kernels:
             return
         self._boot(booted, to_boot, seen)
         booted.await_clocks([self.machines[name] for name in to_boot])
-
-    def _refuse_failed(self, releases: Mapping[str, str]) -> None:
-        failed = self._failed()
-        if wrong := [failed[name][release] for name, release in releases.items() if release in failed.get(name, {})]:
-            raise TestbedError("\n".join(wrong))
 
     def _boot(
         self,
@@ -163,10 +160,9 @@ class Kernels:
         self, booted: Booted, releases: Mapping[str, str], seen: Mapping[str, Seen], limit_s: float, by_entry: bool
     ) -> dict[str, str]:
         """The errors."""
-        found = menus(self.rack.path, {name: self.machines[name] for name in releases})
         wrong = {
             name: f"{self.machines[name]}: kernel: its agent says {seen[name].release!r}, the host {menu.running}"
-            for name, menu in found.items()
+            for name, menu in menus(self.rack.path, {name: self.machines[name] for name in releases}).items()
             if menu.running != seen[name].release
         }
         again: dict[str, Seen] = {}
@@ -175,9 +171,8 @@ class Kernels:
             by_release.setdefault((releases[name], self.were[name]), []).append(name)
         for (release, was), names in sorted(by_release.items()):
             plain = release == was and not by_entry
-            words = ["reboot"] if plain else ["once", release, was, str(PANIC_S)]
-            words.append(run_of(self.ticket))
-            results = on_hosts(self.rack.path, names, SCRIPT, words)
+            order = ["reboot"] if plain else ["once", release, was, str(PANIC_S)]
+            results = on_hosts(self.rack.path, names, SCRIPT, [*order, run_of(self.ticket)])
             wrong |= {name: f"{self.machines[name]}: {r['error']}" for name, r in results.items() if "error" in r}
         going = {name: self.machines[name] for name in releases.keys() - wrong.keys()}
         now = booted.await_boots(going, {name: seen[name].boot for name in going}, limit_s)
@@ -191,7 +186,7 @@ class Kernels:
             else:
                 wrong[name] = (
                     f"{machine}: kernel: want {releases[name]}; got {now[name].release}, which GRUB booted after it; "
-                    f"{power.last_words(machine)}"
+                    f"{power.last_lines(machine)}"
                 )
         if again:
             try:
@@ -205,7 +200,7 @@ class Kernels:
     def _brought_back(self, booted: Booted, machine: Machine, release: str, seen: Seen, limit_s: float) -> str:
         """Switch a machine off and on that a kernel has not brought back; returns the error for the points."""
         lost = f"{machine}: kernel: want {release}; got no agent within {limit_s:g} s of the reboot"
-        lost += f"; {power.last_words(machine)}"
+        lost += f"; {power.last_lines(machine)}"
         try:
             power.cycle(machine)
         except TestbedError as error:
@@ -217,10 +212,10 @@ class Kernels:
 
     def _failed(self) -> dict[str, dict[str, str]]:
         try:
-            found: dict[str, dict[str, str]] = json.loads((self.notes / _FAILED).read_text(encoding="utf-8"))
+            failed: dict[str, dict[str, str]] = json.loads((self.notes / _FAILED).read_text(encoding="utf-8"))
         except OSError:
             return {}
-        return found
+        return failed
 
     def _remember(self, wrong: Mapping[str, str], releases: Mapping[str, str]) -> None:
         failed = self._failed()
@@ -239,16 +234,16 @@ class Kernels:
 
 def _boots(kernels: Iterable[str], was: str, running: str) -> bool:
     """Whether a host has to be booted for points, or after them."""
-    return bool(was) or any(one and not _is_of(one, running) for one in kernels)
+    return bool(was) or any(kernel and not _is_of(kernel, running) for kernel in kernels)
 
 
 def _unmatched(kernel: str, was: str, installed: Sequence[str]) -> str:
     """Why a plan's name means no kernel of a host; "" if it means one."""
     try:
-        found = not kernel or matching(kernel, (was, *installed))
+        matches = not kernel or matching(kernel, (was, *installed))
     except PlanError as error:
         return str(error)
-    return "" if found else f"kernel: want {kernel}; installed are {', '.join(installed)}"
+    return "" if matches else f"kernel: want {kernel}; installed are {', '.join(installed)}"
 
 
 def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str], ticket: str) -> list[str]:

@@ -3,8 +3,7 @@
 
 A lease is renewed by a thread, four times while it lasts.  An agent that does not answer for most of
 that time, or not one call within CALL_S, is lost: its channel is closed, and a thread that waits for a flow's end waits
-no
-longer.
+no longer.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import Any
 
 import grpc
 from testctl.testbeds.agents import CALL_S
+from testctl.testbeds.at_once import AtOnce
 from testctl_agent.daemon import LEASE_KEY
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon.protobuf import from_protobuf, to_protobuf
@@ -30,7 +30,7 @@ from testctl_agent.wire import messages
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.results import odd
 
-from testctl_rack.grpc_agents import GrpcAgents, said_by
+from testctl_rack.grpc_agents import message_of, new_stub
 from testctl_rack.inventory_file import Rack
 from testctl_rack.mtls import (
     ANSWER_S,
@@ -63,7 +63,7 @@ CALLS = "TESTCTL_CALLS"
 """Environment variable: a file that logs the begin and end of every call."""
 
 
-class RemoteAgents(GrpcAgents):
+class RemoteAgents(AtOnce):
     """The agents of a placement's machines, by the plan's names.
 
     Used as a context, it holds a lease on each: `__enter__` raises TestbedError when one can't be
@@ -84,7 +84,9 @@ class RemoteAgents(GrpcAgents):
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
         self._renewing: threading.Thread | None = None
-        super().__init__({name: open_channel(one, keys) for name, one in placement.machines.items()})
+        super().__init__(placement.machines)
+        self._channels = {name: open_channel(machine, keys) for name, machine in placement.machines.items()}
+        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
 
     def __enter__(self) -> RemoteAgents:
         try:
@@ -105,28 +107,33 @@ class RemoteAgents(GrpcAgents):
         self._release()
         self.close()
 
-    def words(self, name: str) -> str:
+    def close(self) -> None:
+        super().close()
+        for channel in self._channels.values():
+            channel.close()
+
+    def machine(self, name: str) -> str:
         """The machine behind a plan's name, for errors."""
         return str(self._placement.machines[name])
 
     def call(self, name: str, method: str, request: Message, timeout_s: float = CALL_S) -> Any:
         if name in self._lost:
             raise TestbedError(self._lost[name])
-        asked = to_protobuf(request)
+        message = to_protobuf(request)
         self._note(name, method, "begins")
         try:
-            if isinstance(asked, pb.WaitRequest):
-                reply = self._wait(name, asked)
+            if isinstance(message, pb.WaitRequest):
+                reply = self._wait(name, message)
             else:
-                reply = self._ask(name, method, self._outward(name, asked), timeout_s)
+                reply = self._ask(name, method, self._outward(name, message), timeout_s)
         except (grpc.RpcError, ValueError) as error:  # ValueError: the channel was closed by the renewing thread
             if isinstance(error, grpc.RpcError) and can_not(error):
-                raise Unavailable(said_by(error)) from error
+                raise Unavailable(message_of(error)) from error
             if isinstance(error, grpc.RpcError) and error.code() is LATE and timeout_s >= CALL_S:
                 self._lose(name, error)
-            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+            raise TestbedError(self._lost.get(name) or explain(self.machine(name), error)) from error
         self._note(name, method, "ended")
-        return from_protobuf(self._inward(name, asked, reply))
+        return from_protobuf(self._inward(name, message, reply))
 
     def _note(self, name: str, method: str, what: str) -> None:
         if self._calls:
@@ -156,14 +163,14 @@ class RemoteAgents(GrpcAgents):
 
     def fetch(self, name: str, task: str, file: str, into: Path) -> None:
         """Copy a file that a task wrote into a directory; whole, with its checksum, or not at all."""
-        what = f"{self.words(name)}, {task}, {file}"
-        to = below(into, file, f"{self.words(name)}, {task}")
+        what = f"{self.machine(name)}, {task}, {file}"
+        to = below(into, file, f"{self.machine(name)}, {task}")
         self._note(name, "Fetch", "begins")
         try:
             chunks = self._ask(name, "Fetch", pb.FetchRequest(task=task, file=file), CALL_S)
             write_checked(chunks, to, what)
         except (grpc.RpcError, ValueError) as error:
-            raise TestbedError(self._lost.get(name) or explain(self.words(name), error)) from error
+            raise TestbedError(self._lost.get(name) or explain(self.machine(name), error)) from error
         self._note(name, "Fetch", "ended")
 
     def _outward(self, name: str, request: Any) -> Any:
@@ -185,7 +192,7 @@ class RemoteAgents(GrpcAgents):
         return request
 
     def _inward(self, name: str, request: Any, reply: Any) -> Any:
-        """The reply in the plan's words."""
+        """The reply with the plan's names."""
         if isinstance(reply, pb.TaskStatus) and request.task == TELEMETRY:
             reply.result = _with_names(reply.result, self._placement.devices_back(name))
         if isinstance(reply, pb.ApplyReply | pb.RestoreReply | pb.Description):
@@ -219,11 +226,11 @@ class RemoteAgents(GrpcAgents):
     def _renew(self) -> None:
         heard = dict.fromkeys(self.stubs, time.monotonic())
         while not self._ended.wait(self._lease_s / 4):
-            asked: dict[str, Callable[[], None]] = {}
+            renewals: dict[str, Callable[[], None]] = {}
             for name in self._tokens.keys() - self._lost.keys():
                 with suppress(ValueError):  # a call has just given this agent up, and closed its channel
-                    asked[name] = self._renewal(name)
-            for name, end in asked.items():
+                    renewals[name] = self._renewal(name)
+            for name, end in renewals.items():
                 try:
                     end()
                     heard[name] = time.monotonic()
@@ -258,13 +265,13 @@ class RemoteAgents(GrpcAgents):
             with suppress(grpc.RpcError, ValueError):
                 self._renewal(name)()
         return [
-            f"{self.words(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
+            f"{self.machine(name)}: its clock moved by {moved_ns / 1e9:.3f} s or more during the point"
             for name, moved_ns in sorted(self._moved_ns.items())
             if moved_ns > most_ns
         ]
 
     def _lose(self, name: str, error: grpc.RpcError) -> None:
-        self._lost[name] = f"{explain(self.words(name), error)}; its lease is lost"
+        self._lost[name] = f"{explain(self.machine(name), error)}; its lease is lost"
         self._channels[name].close()
 
     def _release(self) -> None:
@@ -291,12 +298,12 @@ def seconds(name: str, default: float, least: int, most: int) -> float:
     """A length of time that the environment may set.  Raises PlanError."""
     text = os.environ.get(name, "")
     try:
-        found = float(text or default)
+        value_s = float(text or default)
     except ValueError:
-        found = 0.0
-    if not least <= found <= most:
+        value_s = 0.0
+    if not least <= value_s <= most:
         raise PlanError(f"{name}: want seconds from {least} to {most}; got {text!r}")
-    return found
+    return value_s
 
 
 def offset(before_ns: int, theirs_ns: int, after_ns: int) -> tuple[int, int]:

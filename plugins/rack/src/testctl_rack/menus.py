@@ -23,7 +23,7 @@ class Menu:
 
     running  that runs
     was      that the host is to have again after this boot; "" if it was not booted once
-    default  that GRUB boots by itself; "" if that is none of the menu
+    default  that GRUB boots by itself; "" if it is not in the menu
     kernels  of the menu, newest first
     """
 
@@ -34,18 +34,18 @@ class Menu:
 
 
 def menus(inventory: Path, machines: Mapping[str, Machine]) -> dict[str, Menu]:
-    """The menu of each machine.  Raises TestbedError with all that have none, or say what is none."""
+    """The menu of each machine.  Raises TestbedError with all that have no menu, or an invalid one."""
     results = on_hosts(inventory, sorted(machines), SCRIPT, ["list"])
     all_of(results, machines)
     return {name: _menu(machines[name], results[name]) for name in machines}
 
 
-def _menu(machine: Machine, said: Mapping[str, Any]) -> Menu:
-    kernels = said.get("kernels")
-    found = [said.get("running"), *(kernels if isinstance(kernels, list) else [None])]
-    found += [one for one in (said.get("was"), said.get("default")) if one != ""]
-    for one in found:
-        if not isinstance(one, str) or not boot_once.RELEASE.fullmatch(one):
+def _menu(machine: Machine, reply: Mapping[str, Any]) -> Menu:
+    kernels = reply.get("kernels")
+    releases = [reply.get("running"), *(kernels if isinstance(kernels, list) else [None])]
+    releases += [release for release in (reply.get("was"), reply.get("default")) if release != ""]
+    for release in releases:
+        if not isinstance(release, str) or not boot_once.RELEASE.fullmatch(release):
             want = f"want releases of kernels, {boot_once.RELEASE.pattern}"
-            raise TestbedError(f"{machine}: its list of kernels: {want}; got {one!r}")
-    return Menu(said["running"], said["was"], said["default"], tuple(said["kernels"]))
+            raise TestbedError(f"{machine}: its list of kernels: {want}; got {release!r}")
+    return Menu(reply["running"], reply["was"], reply["default"], tuple(reply["kernels"]))

@@ -14,7 +14,7 @@ from testctl.results.atomic import check_room, naming_path
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 
-from testctl_rack.grpc_agents import MESSAGE_BYTES, said_by
+from testctl_rack.grpc_agents import MESSAGE_BYTES, message_of
 from testctl_rack.inventory_file import KEY_FILES, Machine
 
 CONNECT_S = 5.0
@@ -42,18 +42,18 @@ class Keys:
 
 def read_keys(directory: Path) -> Keys:
     """Read the files.  Raises TestbedError with the file's name, never with its content."""
-    found = []
+    contents = []
     for name in KEY_FILES:
         path = directory / name
         try:
             if name.endswith(".key") and path.stat().st_mode & 0o077:
                 raise TestbedError(f"{path}: others can read this key; want: chmod 600 {path}")
-            found.append(path.read_bytes())
+            contents.append(path.read_bytes())
         except OSError as error:
             raise TestbedError(
                 f"{path}: {error.strerror}; deploy the rack first (playbooks/deploy.yml), or see: testctl keys"
             ) from error
-    return Keys(*found)
+    return Keys(*contents)
 
 
 def open_channel(machine: Machine, keys: Keys) -> grpc.Channel:
@@ -73,23 +73,23 @@ def open_channel(machine: Machine, keys: Keys) -> grpc.Channel:
 
 def describe(stub: Any) -> pb.Description:
     """An agent's description, of one parameter: of all that it could have takes a slow host seconds."""
-    found: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
-    return found
+    description: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
+    return description
 
 
 def can_not(error: grpc.RpcError) -> bool:
     """Whether an agent reports that its machine does not support the request, and not that the call is unknown."""
-    return error.code() is grpc.StatusCode.UNIMPLEMENTED and said_by(error) != NO_METHOD
+    return error.code() is grpc.StatusCode.UNIMPLEMENTED and message_of(error) != NO_METHOD
 
 
 def explain(who: str, error: grpc.RpcError | ValueError) -> str:
-    """A failed call in words: what, where, and what to do about it (ValueError: the channel is closed)."""
+    """The error of a failed call: what, where, and what to do about it (ValueError: the channel is closed)."""
     if isinstance(error, ValueError):
         return f"{who}: {error}"
-    text = said_by(error)
+    text = message_of(error)
     code = error.code()
     if code is grpc.StatusCode.UNAVAILABLE:
-        if any(words in text.lower() for words in DISTRUST):
+        if any(reason in text.lower() for reason in DISTRUST):
             return (
                 f"{who}: no mutual trust: {text}; want certificates of one authority, in date, each with its own name"
             )

@@ -22,14 +22,14 @@ _MODULE = "ansible.builtin.command"
 
 
 def on_hosts(
-    inventory: Path, hosts: Sequence[str], script: Path, words: Sequence[str], limit_s: float = LIMIT_S
+    inventory: Path, hosts: Sequence[str], script: Path, arguments: Sequence[str], limit_s: float = LIMIT_S
 ) -> Mapping[str, dict[str, Any]]:
     """Host → the JSON object that the script prints there; {"error": why} where it could not be run.
 
-    words: arguments of the script.  Raises TestbedError for one with other characters than a release has: Ansible
-    would evaluate {{ }} in it, here.
+    Raises TestbedError for an argument with other characters than a release has: Ansible would evaluate {{ }} in it,
+    here.
     """
-    if wrong := [word for word in words if not boot_once.RELEASE.fullmatch(word)]:
+    if wrong := [argument for argument in arguments if not boot_once.RELEASE.fullmatch(argument)]:
         raise TestbedError(
             f"{script.name} on {', '.join(hosts)}: want words of {boot_once.RELEASE.pattern}; got {wrong[0]!r}"
         )
@@ -37,34 +37,34 @@ def on_hosts(
     if call is None:
         raise PlanError(f"--testbed {inventory}: ansible is not there: make setup installs it in .venv")
     code = base64.b64encode(script.read_bytes()).decode("ascii")
-    argv = [PYTHON, "-c", f"import base64;exec(base64.b64decode('{code}'))", *words]
+    argv = [PYTHON, "-c", f"import base64;exec(base64.b64decode('{code}'))", *arguments]
     # Pipelining: the module goes through SSH's standard input, and nothing of it lies on the host.
     env = call.env | {"ANSIBLE_PIPELINING": "1"}
     with temporary("testctl-ansible-") as folder:
-        whole = [*call.words, ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
-                 "-a", json.dumps({"argv": argv}), "--tree", str(folder)]  # fmt: skip
-        code_, said = ended(whole, cwd=call.cwd, env=env, timeout_s=limit_s)
-        if code_ is None:
-            said = f"ansible did not end within {limit_s:g} s"
-        return {host: _result(folder / host, said) for host in hosts}
+        ansible_argv = [*call.argv, ",".join(hosts), "--forks", str(len(hosts)), "-m", _MODULE,
+                        "-a", json.dumps({"argv": argv}), "--tree", str(folder)]  # fmt: skip
+        exit_code, output = ended(ansible_argv, cwd=call.cwd, env=env, timeout_s=limit_s)
+        if exit_code is None:
+            output = f"ansible did not end within {limit_s:g} s"
+        return {host: _result(folder / host, output) for host in hosts}
 
 
-def _result(path: Path, said: str) -> dict[str, Any]:
+def _result(path: Path, output: str) -> dict[str, Any]:
     try:
-        found = loads(path.read_text(encoding="utf-8"))
+        result = loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"error": f"Ansible has no result: {said.strip()[-500:] or 'it printed nothing'}"}
+        return {"error": f"Ansible has no result: {output.strip()[-500:] or 'it printed nothing'}"}
     try:
-        answer = loads(str(found.get("stdout", "")))
+        reply = loads(str(result.get("stdout", "")))
     except ValueError:
-        answer = None
-    if isinstance(answer, dict):
-        return answer
-    why = found.get("msg") or found.get("stderr") or found.get("module_stderr") or found
+        reply = None
+    if isinstance(reply, dict):
+        return reply
+    why = result.get("msg") or result.get("stderr") or result.get("module_stderr") or result
     return {"error": f"Ansible: {str(why).strip()[:500]}"}
 
 
 def all_of(results: Mapping[str, Mapping[str, Any]], who: Mapping[str, object]) -> None:
     """Raises TestbedError with the errors of all hosts; who: how to name each."""
-    if wrong := [f"{who[host]}: {found['error']}" for host, found in sorted(results.items()) if "error" in found]:
+    if wrong := [f"{who[host]}: {result['error']}" for host, result in sorted(results.items()) if "error" in result]:
         raise TestbedError("\n".join(wrong))

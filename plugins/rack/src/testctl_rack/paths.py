@@ -29,8 +29,8 @@ class RackPaths(Paths):
         reference, *others = self.point.topology.hosts
         for index, host in enumerate(others):
             with self.server("collector", "clock", host, reference, CLOCK_PORT + 2 * index) as options:
-                found = self.client("collector", "clock", host, options | CLOCK, COMPARED)
-            self._results.setdefault(host, []).append(found)
+                result = self.client("collector", "clock", host, options | CLOCK, COMPARED)
+            self._results.setdefault(host, []).append(result)
             self._reference = options["result"]
 
     def clocks(self) -> dict[str, HostClock]:

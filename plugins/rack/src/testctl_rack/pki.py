@@ -29,7 +29,7 @@ DAYS = 825
 AUTHORITY_DAYS = 3650
 _MARGIN_DAYS = 30
 _CALLS, _ANSWERS = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
-_WORDS = {_CALLS: "a controller", _ANSWERS: "an agent"}
+_OWNER = {_CALLS: "a controller", _ANSWERS: "an agent"}
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
@@ -85,13 +85,13 @@ def _make(directory: Path, names: Sequence[str], days: int, controllers: Sequenc
         )
     margin = timedelta(days=min(_MARGIN_DAYS, days / 3))
     roles = dict.fromkeys(controllers, _CALLS) | dict.fromkeys(names, _ANSWERS)
-    found = {name: _read(directory, name) for name in roles}
-    for name, pair in found.items():
+    pairs = {name: _read(directory, name) for name in roles}
+    for name, pair in pairs.items():
         if pair is not None and not _is(pair, roles[name]):
             path = _path(directory, name, "crt")
-            raise PlanError(f"{path}: want the certificate of {_WORDS[roles[name]]}; got another's")
+            raise PlanError(f"{path}: want the certificate of {_OWNER[roles[name]]}; got another's")
     for name, role in roles.items():
-        if not _good(found[name], authority, now + margin):
+        if not _good(pairs[name], authority, now + margin):
             _write(directory, name, _leaf(name, role, authority, now, min(now + timedelta(days=days), end)))
             made.append(_path(directory, name, "crt"))
     return made

@@ -79,8 +79,8 @@ def place(topology: Topology, rack: Rack) -> Placement:
     free one that fits.  Raises PlanError: what the plan wants and what the rack has.
     """
     kinds = {**dict.fromkeys(topology.switches, "switch"), **dict.fromkeys(topology.hosts, "host")}
-    found = _search(topology.switches, kinds, topology, rack, {})
-    if found is None:
+    machines = _search(topology.switches, kinds, topology, rack, {})
+    if machines is None:
         cables = [f"{to}-{switch.name}" for switch in rack.of_kind("switch") for to in switch.ports]
         raise PlanError(
             f"{rack.path}: the plan's topology does not fit: it needs {_count(list(kinds.values()))} joined as "
@@ -88,7 +88,7 @@ def place(topology: Topology, rack: Rack) -> Placement:
             f"{_count([s.kind for s in rack.machines.values()])} joined as {', '.join(cables) or 'nothing'}"
             f"{_out_of_service(rack)}"
         )
-    return Placement({name: found[name] for name in topology.entities})
+    return Placement({name: machines[name] for name in topology.entities})
 
 
 def _search(
@@ -111,7 +111,7 @@ def _search(
 def _seat(
     kinds: Mapping[str, str], topology: Topology, rack: Rack, found: Mapping[str, Machine]
 ) -> dict[str, Machine] | None:
-    """A machine for every host, given those of the switches; None if they do not fit.
+    """A machine for every host, given the switches' machines; None if they do not fit.
 
     A matching by augmenting paths: who is seated gives way where another place does as well.
     """
@@ -125,17 +125,17 @@ def _seat(
     }
     sits: dict[str, str] = {}  # machine → host
 
-    def place_one(host: str, asked: set[str]) -> bool:
-        for machine in sorted(fits[host], key=lambda one: one.name in sits):  # the free ones first
-            if machine.name in asked:
+    def place_host(host: str, visited: set[str]) -> bool:
+        for machine in sorted(fits[host], key=lambda machine: machine.name in sits):  # the free ones first
+            if machine.name in visited:
                 continue
-            asked.add(machine.name)
-            if machine.name not in sits or place_one(sits[machine.name], asked):
+            visited.add(machine.name)
+            if machine.name not in sits or place_host(sits[machine.name], visited):
                 sits[machine.name] = host
                 return True
         return False
 
-    if not all(place_one(host, set()) for host in topology.hosts):
+    if not all(place_host(host, set()) for host in topology.hosts):
         return None
     return {**found, **{host: rack.machines[machine] for machine, host in sits.items()}}
 
@@ -143,12 +143,13 @@ def _seat(
 def _candidates(entity: str, kinds: Mapping[str, str], rack: Rack) -> list[Machine]:
     """Machines of the entity's kind: only those that name the entity, if any; never those that name another one.
 
-    None that is out of service, also where it is the one that names the entity: the plan then does not fit.
+    A machine that is out of service is left out, also where it is the one that names the entity: the plan then does
+    not fit.
     """
     same = rack.of_kind(kinds[entity])
-    meant = [machine for machine in same if entity in (machine.entity, machine.name)]
-    found = meant or [s for s in same if s.entity not in kinds and s.name not in kinds]
-    return [machine for machine in found if not machine.out_of_service]
+    named = [machine for machine in same if entity in (machine.entity, machine.name)]
+    machines = named or [s for s in same if s.entity not in kinds and s.name not in kinds]
+    return [machine for machine in machines if not machine.out_of_service]
 
 
 def _count(kinds: Sequence[str]) -> str:
@@ -157,6 +158,8 @@ def _count(kinds: Sequence[str]) -> str:
 
 def _out_of_service(rack: Rack) -> str:
     """Which machines nobody is to use, and why, for an error; "" when there are none."""
-    found = [f"{machine} is out of service: {machine.out_of_service}" for machine in rack.machines.values()
-             if machine.out_of_service]  # fmt: skip
-    return "".join(f"; {text}" for text in found)
+    return "".join(
+        f"; {machine} is out of service: {machine.out_of_service}"
+        for machine in rack.machines.values()
+        if machine.out_of_service
+    )

@@ -28,27 +28,27 @@ def play(inventory: Path, name: str, hosts: Sequence[str], variables: Mapping[st
     home, call = ansible.playbooks(), ansible.call("ansible-playbook", inventory)
     if not (home / name).is_file() or call is None:
         raise PlanError(f"--testbed {inventory}: want a checkout that is set up, with playbooks/{name} and Ansible")
-    argv = [*call.words, str(home / name), "--limit", ",".join(("localhost", *hosts)),
+    argv = [*call.argv, str(home / name), "--limit", ",".join(("localhost", *hosts)),
             "-e", json.dumps(dict(variables))]  # fmt: skip
-    code, said = ended(argv, cwd=call.cwd, env=call.env, timeout_s=LIMIT_S)
+    code, output = ended(argv, cwd=call.cwd, env=call.env, timeout_s=LIMIT_S)
     if code is None:
         raise TestbedError(f"playbooks/{name} did not end within {LIMIT_S:g} s")
     if code != 0:
-        raise TestbedError(failures(said) or f"playbooks/{name}: exit {code}: {words(said.strip()[-500:])}")
-    return changed(said)
+        raise TestbedError(failures(output) or f"playbooks/{name}: exit {code}: {words(output.strip()[-500:])}")
+    return changed(output)
 
 
-def failures(said: str) -> str:
+def failures(output: str) -> str:
     """What a playbook's output says of hosts that failed: one line each."""
-    found = []
-    for host, text in _FAILED.findall(said):
+    errors = []
+    for host, text in _FAILED.findall(output):
         try:
             result = json.loads(text)
         except ValueError:
             result = {}
         why = _why(result) or text
-        found.append(words(why if why.startswith(host) else f"{host}: {why}"))
-    return "\n".join(dict.fromkeys(found))
+        errors.append(words(why if why.startswith(host) else f"{host}: {why}"))
+    return "\n".join(dict.fromkeys(errors))
 
 
 def _why(result: Mapping[str, Any]) -> str:
@@ -64,6 +64,7 @@ def _why(result: Mapping[str, Any]) -> str:
     return str(own or "\n".join(lines) or result.get("msg") or "").strip()
 
 
-def changed(said: str) -> dict[str, int]:
+def changed(output: str) -> dict[str, int]:
     """How many tasks of a playbook changed something, by host."""
-    return {host: int(count) for host, count in _RECAP.findall(said.partition("PLAY RECAP")[2]) if host != "localhost"}
+    recap = output.partition("PLAY RECAP")[2]
+    return {host: int(count) for host, count in _RECAP.findall(recap) if host != "localhost"}

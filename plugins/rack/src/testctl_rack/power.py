@@ -48,7 +48,7 @@ def _run(machine: Machine, what: str) -> str:
         raise TestbedError(f"{machine}: testctl_{what}: {command[0]}: {text}") from None
 
 
-def last_words(machine: Machine) -> str:
+def last_lines(machine: Machine) -> str:
     """The last lines of its console, for an error, and before them a panic; why they can't be had where that is so."""
     if "console" not in machine.commands:
         return "the inventory has no testctl_console for its last lines"

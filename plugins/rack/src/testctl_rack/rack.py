@@ -60,16 +60,15 @@ class InventoryTestbed:
     def for_points(cls, points: Iterable[Point], path: Path, wait_s: float = 0.0) -> InventoryTestbed:
         """wait_s: how long to wait for the turn of this run on its machines.
 
-        Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that
-
-        can't be reached, is leased to somebody else or has an agent of another version.
+        Raises PlanError when the plan does not fit on the rack; TestbedError, naming every machine that can't be
+        reached, is leased to somebody else or has an agent of another version.
         """
         rack = read_rack(path)
         points = list(points)
         topologies = {_key(point): point.topology for point in points}
         placements = {key: place(topology, rack) for key, topology in topologies.items()}
-        if lacking := {words for point in points for words in lacking_generators(point, placements[_key(point)])}:
-            raise PlanError("\n".join(f"{path}: {words}" for words in sorted(lacking)))
+        if lacking := {error for point in points for error in lacking_generators(point, placements[_key(point)])}:
+            raise PlanError("\n".join(f"{path}: {error}" for error in sorted(lacking)))
         used = {s.name: s for placement in placements.values() for s in placement.machines.values()}
         reservation = Reservation(rack, used.values(), holder(f"a run of {len(points)} points"), wait_s)
         reservation.take()
@@ -88,17 +87,19 @@ class InventoryTestbed:
         points: Sequence[Point],
         reservation: Reservation,
     ) -> InventoryTestbed:
-        description = check(rack, machines, reservation.ticket)
-        seen = {name: seen_in(one) for name, one in description.items()}
+        descriptions = check(rack, machines, reservation.ticket)
+        seen = {name: seen_in(description) for name, description in descriptions.items()}
         named: dict[str, set[str]] = {}
         for point in points:
             for name, kernel in _kernels(point, placements[_key(point)]).items():
                 named.setdefault(name, set()).add(kernel)
         kernels = Kernels.for_run(rack, named, seen, reservation.ticket)
-        releases = {name: one.was or one.release for name, one in seen.items()}
         first = {short(seen[name].release) for name in named}
-        told = sorted((name, one.version, releases[name], one.kind) for name, one in description.items())
-        digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        described = sorted(
+            (name, description.version, seen[name].was or seen[name].release, description.kind)
+            for name, description in descriptions.items()
+        )
+        digest = hashlib.sha256(json.dumps(described).encode()).hexdigest()[:16]
         return cls(rack, placements, digest, kernels, first.pop() if len(first) == 1 else "", reservation)
 
     def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
@@ -108,7 +109,7 @@ class InventoryTestbed:
     def end(self) -> None:
         """Hosts have the kernels that they had, and the next run its turn.
 
-        Raises TestbedError with those that have not.
+        Raises TestbedError with the hosts that do not.
         """
         try:
             if self.kernels is not None:
@@ -126,17 +127,17 @@ class InventoryTestbed:
         return f"rack-{self.described}-{hashlib.sha256(where.encode()).hexdigest()[:16]}"
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
-        """(what was asked, the outcome); what the agents wrote is fetched below workdir."""
+        """(the point as the rack got it, the outcome); what the agents wrote is fetched below workdir."""
         placement = self.placements[_key(point)]
         if lacking := placement.lacks_ipv6(point):
             return spec_of(point), Outcome(skip=f"{lacking} in {self.rack.path}")
-        asked = spec_of(placement.placed(point))
+        spec = spec_of(placement.placed(point))
         if self.reservation is not None:
             self.reservation.regain()
         if self.kernels is not None:
             self.kernels.ensure(_kernels(point, placement))
             releases, machines = self._releases(point, placement), placement.machines
-            asked = with_short_names(asked, {host: releases[machines[host].name] for host in point.topology.hosts})
+            spec = with_short_names(spec, {host: releases[machines[host].name] for host in point.topology.hosts})
         ticket = self.reservation.ticket if self.reservation is not None else ""
         with RemoteAgents(self.rack, placement, holder(point.id), ticket) as agents:
             if wrong := clocks_apart(agents):
@@ -146,18 +147,18 @@ class InventoryTestbed:
                 for file in files:
                     agents.fetch(agent, task, file, workdir / agent / task)
 
-            paths = RackPaths(asked, agents)
+            paths = RackPaths(spec, agents)
 
             def before() -> None:
                 paths.probe()
                 paths.compare_clocks()
 
             hooks = Hooks(fetch=fetch, before=before, after=paths.compare_clocks)
-            outcome = outcome_of(PointRun(asked, agents, WallTime(), hooks))
+            outcome = outcome_of(PointRun(spec, agents, WallTime(), hooks))
             outcome.placement = placement.to_json()
             outcome.clocks = paths.clocks()
             outcome.drift += [*links_that_changed(workdir, agents), *agents.clock_steps(CLOCK_NS)]
-        return asked, outcome
+        return spec, outcome
 
     def _releases(self, point: Point, placement: Placement) -> dict[str, str]:
         assert self.kernels is not None
@@ -169,16 +170,16 @@ def _kernels(point: Point, placement: Placement) -> dict[str, str]:
     return {placement.machines[host].name: wanted(point, host) for host in point.topology.hosts}
 
 
-def with_short_names(asked: PointSpec, releases: Mapping[str, str]) -> PointSpec:
+def with_short_names(spec: PointSpec, releases: Mapping[str, str]) -> PointSpec:
     """Kernels as agents read them back, 6.12: that the release is the one of the plan is verified already.
 
     releases: of each host of the point
     """
     state = {
         entity: {name: short(releases[entity]) if name == "kernel" else value for name, value in values.items()}
-        for entity, values in asked.state.items()
+        for entity, values in spec.state.items()
     }
-    return replace(asked, state=state)
+    return replace(spec, state=state)
 
 
 def lacking_generators(point: Point, placement: Placement) -> list[str]:
@@ -201,7 +202,7 @@ def clocks_apart(agents: RemoteAgents) -> str:
     for name, (offset_ns, error_ns) in sorted(agents.clocks_ns.items()):
         if abs(offset_ns) - error_ns > CLOCK_NS:
             return (
-                f"{agents.words(name)}: its clock is {offset_ns / 1e9:+.3f} s (give or take {error_ns / 1e9:.3f} s) "
+                f"{agents.machine(name)}: its clock is {offset_ns / 1e9:+.3f} s (give or take {error_ns / 1e9:.3f} s) "
                 f"from the controller's; want it within {CLOCK_NS / 1e6:g} ms: set it by chrony or PTP"
             )
     return ""
@@ -210,7 +211,7 @@ def clocks_apart(agents: RemoteAgents) -> str:
 def links_that_changed(workdir: Path, agents: RemoteAgents) -> list[str]:
     """Texts for the devices whose link went down or came up during the point."""
     return [
-        f"{agents.words(name)}: the link of {device} went down or came up {changes} times during the point"
+        f"{agents.machine(name)}: the link of {device} went down or came up {changes} times during the point"
         for name in agents.names
         for device, counted in read_counters(workdir / name).get("device", {}).items()
         if (changes := counted.get("carrier_changes"))
@@ -274,25 +275,22 @@ def restore(path: Path, wait_s: float) -> list[str]:
     with ThreadPoolExecutor(len(machines)) as pool:
         ended = list(pool.map(lambda machine: _restored(machine, keys, wait_s), machines))
         restored = [machine for machine, (ok, _) in zip(machines, ended, strict=True) if ok]
-        ended += pool.map(lambda machine: _booted_back(rack, machine, wait_s), _left(rack, restored))
-    if wrong := [words for ok, words in ended if not ok]:
-        raise TestbedError("\n".join(words for _, words in ended) + f"\n{len(wrong)} not restored")
-    return [words for _, words in ended]
-
-
-def _left(rack: Rack, machines: Sequence[Machine]) -> list[Machine]:
-    """Machines whose agents say that a killed run left them in a kernel for one boot."""
-    seen, _ = Booted(rack).reached(machines)
-    return [machine for machine in machines if machine.name in seen and seen[machine.name].was]
+        seen, _ = Booted(rack).reached(restored)
+        left = [rack.machines[name] for name in seen if seen[name].was]  # by a killed run, in a kernel for one boot
+        ended += pool.map(lambda machine: _booted_back(rack, machine, wait_s), left)
+    lines = [line for _, line in ended]
+    if failed := sum(not ok for ok, _ in ended):
+        raise TestbedError("\n".join(lines) + f"\n{failed} not restored")
+    return lines
 
 
 def _booted_back(rack: Rack, machine: Machine, wait_s: float) -> tuple[bool, str]:
     """Boot a machine back, once nobody else has it."""
-    mine, reservation = {machine.name: machine}, Reservation(rack, [machine], holder("restore"), wait_s)
+    machines, reservation = {machine.name: machine}, Reservation(rack, [machine], holder("restore"), wait_s)
     try:
-        menu = menus(rack.path, mine)[machine.name]
+        menu = menus(rack.path, machines)[machine.name]
         reservation.take()
-        done = back(rack, mine, {machine.name: menu.was or menu.running}, reservation.ticket)
+        done = back(rack, machines, {machine.name: menu.was or menu.running}, reservation.ticket)
         return True, "\n".join(done) or f"{machine}: runs {menu.running}, which it is to have"
     except TestctlError as error:
         return False, str(error)

@@ -12,7 +12,7 @@ from testctl_agent.daemon.boot_notes import WAS
 
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, read_rack
-from testctl_rack.mtls import ANSWER_S, Keys, explain, open_channel, read_keys
+from testctl_rack.mtls import ANSWER_S, Keys, describe, explain, open_channel, read_keys
 from testctl_rack.reservation import described
 
 
@@ -22,8 +22,8 @@ def rack_status(path: Path) -> tuple[list[str], bool]:
     keys = read_keys(rack.keys)
     machines = list(rack.machines.values())
     with ThreadPoolExecutor(len(machines)) as pool:
-        found = list(pool.map(lambda machine: _line(machine, keys), machines))
-    return [line for line, _ in found], all(answers for _, answers in found)
+        lines = list(pool.map(lambda machine: _line(machine, keys), machines))
+    return [line for line, _ in lines], all(answers for _, answers in lines)
 
 
 def _line(machine: Machine, keys: Keys) -> tuple[str, bool]:
@@ -33,7 +33,7 @@ def _line(machine: Machine, keys: Keys) -> tuple[str, bool]:
         stub = new_stub(channel)
         try:
             queue = stub.Queue(pb.QueueRequest(), timeout=ANSWER_S)
-            about = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
+            about = describe(stub)
         except grpc.RpcError as error:
             return explain(str(machine), error), False
     once = f", for this boot; else {about.notes[WAS]}" if WAS in about.notes else ""

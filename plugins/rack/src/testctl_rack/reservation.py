@@ -18,7 +18,7 @@ from typing import Any
 
 import grpc
 from testctl.system.say import say
-from testctl.testbeds.bed import NotOurs
+from testctl.testbeds.ready import NotOurs
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 
@@ -68,11 +68,11 @@ class Reservation:
         self._machines = sorted(machines, key=lambda machine: machine.name)
         self._holder = holder
         self._ended = threading.Event()
-        self._asked: list[Machine] = []
+        self._queued: list[Machine] = []
         self._threads: list[threading.Thread] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_ended": None, "_asked": list(self._machines), "_threads": [], "_keys": None}
+        return vars(self) | {"_ended": None, "_queued": list(self._machines), "_threads": [], "_keys": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _ended=threading.Event(), _keys=read_keys(state["_rack"].keys))
@@ -121,8 +121,8 @@ class Reservation:
                     time.sleep(LOOK_S)
                     continue
                 return
-            if machine not in self._asked:
-                self._asked.append(machine)
+            if machine not in self._queued:
+                self._queued.append(machine)
                 self._threads.append(threading.Thread(target=self._again, args=(machine,), daemon=True))
                 self._threads[-1].start()
             if reply.before == 0:
@@ -152,7 +152,7 @@ class Reservation:
 
     def leave(self) -> None:
         """Leave every queue; a place on a machine that does not answer is given up by its agent."""
-        for machine in self._asked:
+        for machine in self._queued:
             with suppress(grpc.RpcError):
                 self._ask(machine, leave=True)
 
@@ -162,4 +162,4 @@ class Reservation:
         for thread in self._threads:
             thread.join(LOOK_S)  # so that it does not ask again after this; one of a machine that is gone may stay
         self.leave()
-        self._asked.clear()
+        self._queued.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed of an Ansible inventory, as the command line asks it: light to import."""
+"""The testbed of an Ansible inventory, as the command line names it: light to import."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testctl.plan import Plan, Point
-from testctl.testbeds.bed import Bed
+from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis, install, where
 from testctl.testbeds.testbed import Request, Testbed
 from testctl_agent.spec.errors import PlanError
@@ -37,7 +37,7 @@ class Inventory:
 
         return place(plan.topology, read_rack(self._path)).to_json()
 
-    def ready(self, points: Sequence[Point], request: Request) -> Bed:
+    def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         if request.jobs > 1:
             raise PlanError(f"--testbed {self._path}: a rack runs one point at once; want --jobs 1, got {request.jobs}")
         from testctl_rack.rack import InventoryTestbed
@@ -45,12 +45,12 @@ class Inventory:
         return InventoryTestbed.for_points(points, self._path, request.wait_s)
 
     def requirements(self) -> list[Diagnosis]:
-        """Those of the deployment."""
-        found = {name: (ansible.program(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
-        found |= {name: (where(name), install(package)) for name, package in PROGRAMS.items()}
+        """The programs of the deployment."""
+        programs = {name: (ansible.program(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
+        programs |= {name: (where(name), install(package)) for name, package in PROGRAMS.items()}
         return [
             Diagnosis(f"rack: {name}", bool(path), path or "not found", fix, optional=True)
-            for name, (path, fix) in found.items()
+            for name, (path, fix) in programs.items()
         ]
 
     def interrupted(self) -> None:

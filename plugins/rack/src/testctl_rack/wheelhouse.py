@@ -54,7 +54,7 @@ _PACKAGE = re.compile(r"^([A-Za-z0-9._-]+)==\S+(?:.*\\\n)(?:\s+--hash=\S+(?: \\)
 class Project:
     """A distribution that is built from its directory.
 
-    extras  those of its optional dependencies that are wanted: the words of which each is needed by one alone
+    extras  its optional dependencies that are wanted: the back ends and generators that need one each
     """
 
     name: str
@@ -68,37 +68,37 @@ class Project:
     def files(self) -> dict[str, Path]:
         """What its wheel is built of: the files of the directory, and all below src, or below all where it has none."""
         below = self.directory / "src" if (self.directory / "src").is_dir() else self.directory
-        found = [*self.directory.iterdir(), *below.rglob("*")]
-        names = {str(path.relative_to(self.directory)): path for path in found if path.is_file()}
-        if self.name == AGENT:  # its setup.py adds files that a deployed agent gets beside its wheel
+        paths = [*self.directory.iterdir(), *below.rglob("*")]
+        names = {str(path.relative_to(self.directory)): path for path in paths if path.is_file()}
+        if self.name == AGENT:  # its setup.py adds files that a deployed agent gets in addition to its wheel
             names.pop("setup.py", None)
         return {name: names[name] for name in sorted(names) if not _GENERATED.search(name)}
 
 
 def projects(machines: Iterable[tuple[str, tuple[str, ...]]]) -> list[Project]:
-    """The agent, and the distributions that bring the words of others among these (back end, generators) of machines.
+    """The agent, and the distributions that bring machines' back ends and generators which are not the agent's own.
 
     Raises TestbedError.
     """
-    words = set[tuple[Group, str]]()
+    brought = set[tuple[Group, str]]()
     for backend, generators in machines:
-        words |= {(BACKENDS, word) for word in others.backend().brought([backend] if backend else [])}
-        words |= {(GENERATORS, word) for word in others.generator().brought(generators)}
+        brought |= {(BACKENDS, name) for name in others.backend().brought([backend] if backend else [])}
+        brought |= {(GENERATORS, name) for name in others.generator().brought(generators)}
     wanted: dict[str, set[str]] = {}
-    for group, word in words:
-        wanted.setdefault(group.distribution(word), set()).add(word)
-    found = [Project(AGENT, checkout.root() / "agents", ("daemon",))]
-    for name, mine in sorted(wanted.items()):
-        optional = metadata.metadata(name).get_all("Provides-Extra") or []
-        found.append(Project(name, _directory(name), tuple(sorted(mine.intersection(optional)))))
-    return found
+    for group, name in brought:
+        wanted.setdefault(group.distribution(name), set()).add(name)
+    made = [Project(AGENT, checkout.root() / "agents", ("daemon",))]
+    for distribution, names in sorted(wanted.items()):
+        optional = metadata.metadata(distribution).get_all("Provides-Extra") or []
+        made.append(Project(distribution, _directory(distribution), tuple(sorted(names.intersection(optional)))))
+    return made
 
 
 def _directory(name: str) -> Path:
     """Where a distribution was installed from (PEP 610).  Raises TestbedError when that is no directory."""
-    told = json.loads(metadata.distribution(name).read_text("direct_url.json") or "{}")
-    url = urlsplit(told.get("url", ""))
-    if url.scheme != "file" or "dir_info" not in told:
+    origin = json.loads(metadata.distribution(name).read_text("direct_url.json") or "{}")
+    url = urlsplit(origin.get("url", ""))
+    if url.scheme != "file" or "dir_info" not in origin:
         raise TestbedError(f"{name}: want it installed from a directory (pip install -e DIR), to build its wheel")
     return Path(unquote(url.path))
 
@@ -110,9 +110,10 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
     if not (root / "agents" / "src").is_dir():
         raise TestbedError(f"{root}: agents' wheels are made of a checkout; set TESTCTL_ROOT to one, or work in it")
     tgen = Path(tgen_program.ready())
-    names = {need for one in wanted for need in needs(one.name, one.extras)} - {normal(one.name) for one in wanted}
+    names = {need for project in wanted for need in needs(project.name, project.extras)}
+    names -= {normal(project.name) for project in wanted}
     pinned = pins((root / "constraints.txt").read_text(encoding="utf-8"), names | {_PIP})
-    installed = [one.requirement for one in wanted]
+    installed = [project.requirement for project in wanted]
     digest = _digest(wanted, [tgen, program, program.with_name("layout.json")], [pinned, *pythons, *installed])
     if (place / _DIGEST).exists() and (place / _DIGEST).read_text(encoding="utf-8").strip() == digest:
         return False
@@ -122,7 +123,9 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
         (new / "program").mkdir(parents=True)
         _wheels(wanted, new / "wheels", pinned, pythons, home)
         _unpack_pip(new)
-        (new / "wheels" / REQUIREMENTS).write_text("".join(f"{one}\n" for one in installed), encoding="utf-8")
+        (new / "wheels" / REQUIREMENTS).write_text(
+            "".join(f"{requirement}\n" for requirement in installed), encoding="utf-8"
+        )
         shutil.copy2(tgen, new / "tgen")
         shutil.copyfile(program, new / "program" / "program.o")
         shutil.copyfile(program.with_name("layout.json"), new / "program" / "layout.json")
@@ -136,19 +139,19 @@ def make(place: Path, pythons: Sequence[str], wanted: Sequence[Project]) -> bool
 
 def needs(distribution: str, extras: Sequence[str] = ()) -> set[str]:
     """What a distribution needs with some of its extras, and what that needs, without extras: normalised names."""
-    found: set[str] = set()
+    needed: set[str] = set()
     waiting = [(distribution, frozenset(extras))]
     while waiting:
-        one, wanted = waiting.pop()
-        for word in metadata.requires(one) or []:
-            if _PYPY.search(word):
+        package, wanted = waiting.pop()
+        for requirement in metadata.requires(package) or []:
+            if _PYPY.search(requirement):
                 continue
-            name = normal(re.split(r"[^A-Za-z0-9._-]", word, maxsplit=1)[0])
-            extra = _EXTRA.search(word)
-            if (extra is None or extra[1] in wanted) and name not in found:
-                found.add(name)
+            name = normal(re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0])
+            extra = _EXTRA.search(requirement)
+            if (extra is None or extra[1] in wanted) and name not in needed:
+                needed.add(name)
                 waiting.append((name, frozenset()))
-    return found
+    return needed
 
 
 def normal(name: str) -> str:
@@ -163,12 +166,13 @@ def pins(constraints: str, names: Iterable[str]) -> str:
     return "".join(known[name].rstrip() + "\n" for name in sorted(names))
 
 
-def _digest(wanted: Iterable[Project], files: Sequence[Path], words: Iterable[str]) -> str:
+def _digest(wanted: Iterable[Project], files: Sequence[Path], texts: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for name, path in [*(item for one in wanted for item in one.files().items()), *((one.name, one) for one in files)]:
+    of_projects = [item for project in wanted for item in project.files().items()]
+    for name, path in [*of_projects, *((file.name, file) for file in files)]:
         digest.update(f"{name}\0".encode() + path.read_bytes() + b"\0")
-    for word in words:
-        digest.update(word.encode() + b"\0")
+    for text in texts:
+        digest.update(text.encode() + b"\0")
     return digest.hexdigest()
 
 
@@ -176,9 +180,9 @@ def _wheels(wanted: Iterable[Project], place: Path, pinned: str, pythons: Sequen
     """Each project's wheel is built of a copy: its directory stays as it is."""
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(place)]
-    for one in wanted:
-        source = scratch / "source" / one.name
-        for name, path in one.files().items():
+    for project in wanted:
+        source = scratch / "source" / project.name
+        for name, path in project.files().items():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, source / name)
         run([*pip, *build, str(source)], timeout_s=300.0)
@@ -219,26 +223,26 @@ def _archive(place: Path) -> None:
 def _of_switch(word: str) -> tuple[str, tuple[str, ...]]:
     """(back end, no generators) of "s1=tofino".  Raises PlanError."""
     name, _, backend = word.partition("=")
-    return inventory_file.words("switch", name, {"testctl_backend": backend})
+    return inventory_file.software("switch", name, {"testctl_backend": backend})
 
 
 def _of_host(word: str) -> tuple[str, tuple[str, ...]]:
     """(no back end, generators) of "alpha=trex,other".  Raises PlanError."""
     name, _, generators = word.partition("=")
-    return inventory_file.words("host", name, {"testctl_generators": [one for one in generators.split(",") if one]})
+    return inventory_file.software("host", name, {"testctl_generators": [*filter(None, generators.split(","))]})
 
 
 def main() -> None:
-    words = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="plugins/rack/tools/wheelhouse", description="All that agents are installed from."
     )
-    words.add_argument("dir", type=Path)
-    words.add_argument("--python", action="append", metavar="VERSION", help="of the hosts (3.11); may be repeated")
-    words.add_argument("--backend", action="append", default=[], metavar="SWITCH=NAME", help="its testctl_backend")
-    words.add_argument(
+    parser.add_argument("dir", type=Path)
+    parser.add_argument("--python", action="append", metavar="VERSION", help="of the hosts (3.11); may be repeated")
+    parser.add_argument("--backend", action="append", default=[], metavar="SWITCH=NAME", help="its testctl_backend")
+    parser.add_argument(
         "--generators", action="append", default=[], metavar="HOST=NAME,…", help="its testctl_generators; may be empty"
     )
-    given = words.parse_args()
+    given = parser.parse_args()
     try:
         machines = [_of_switch(word) for word in given.backend] + [_of_host(word) for word in given.generators]
         made = make(given.dir.resolve(), given.python or ["3.11"], projects(machines))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.testbeds.bed import NotOurs
+from testctl.testbeds.ready import NotOurs
 from testctl_agent.spec.errors import TestbedError
 from testctl_rack import boot_once, booted, kernels, menus, reservation
 from testctl_rack import rack as racks

@@ -40,7 +40,7 @@ def install(
     The configuration is that of the hosts' kernel, reduced to the modules that they have loaded, with what the project
     needs.  What a host boots by itself stays; a plan boots the kernel: [hosts, kernel, ["6.12", "NAME"]].
     """
-    from testctl.cli.labs import _progress
+    from testctl.cli.source import BuildProgress
     from testctl.system.say import say
 
     from testctl_rack import host_name
@@ -48,15 +48,15 @@ def install(
     from testctl_rack.host_kernels import install as install_it
 
     request = Request(host_name.check(name), tree, testbed, limit, config, debug_info)
-    with _progress() as progress:
+    with BuildProgress() as progress:
         package, changed = install_it(request, progress, jobs, say)
     print(f"kernel {name}: {package.release}, {package.path}{'' if package.new else ' (as built before)'}")
     if package.lacking:
         print(f"kernel {name}: its tree can't have {', '.join(package.lacking)}")
-    _said(changed, "installed")
+    _print_changes(changed, "installed")
 
 
-def _said(changed: Mapping[str, int], what: str) -> None:
+def _print_changes(changed: Mapping[str, int], what: str) -> None:
     for host, count in sorted(changed.items()):
         print(f"host {host}: {f'{what} ({count} changes)' if count else 'nothing to change'}")
 
@@ -75,14 +75,14 @@ def list_(
 
     from testctl_rack.host_kernels import hosts_of, listed
 
-    found = listed(testbed, hosts_of(testbed, limit))
+    kernels = listed(testbed, hosts_of(testbed, limit))
     if as_json:
-        print(json.dumps([asdict(one) for one in found]))
+        print(json.dumps([asdict(kernel) for kernel in kernels]))
         return
     table = Table("host", "kernel", "name", "", box=None)
-    for one in found:
-        words = [word for word, true in (("runs", one.runs), ("default", one.default)) if true]
-        table.add_row(one.host, one.release, one.name, ", ".join(words))
+    for kernel in kernels:
+        states = [state for state, true in (("runs", kernel.runs), ("default", kernel.default)) if true]
+        table.add_row(kernel.host, kernel.release, kernel.name, ", ".join(states))
     plain_console(Console()).print(table)
 
 
@@ -94,4 +94,4 @@ def remove(name: Name, testbed: Inventory, limit: Limit = "") -> None:
 
     releases, changed = remove_it(host_name.check(name), testbed, limit)
     print(f"kernel {name}: {', '.join(releases)}")
-    _said(changed, "removed")
+    _print_changes(changed, "removed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of testbed offers."""
+"""What a testbed that is ready for its points offers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class NotOurs(TestbedError):
     """Another run has the testbed: no other point of this run can run on it."""
 
 
-class Bed(Protocol):
-    """A testbed: where points are run.  Must be picklable."""
+class ReadyTestbed(Protocol):
+    """Where points are run.  Must be picklable."""
 
     def code_key(self, point: Point) -> str: ...
 
