@@ -75,8 +75,8 @@ class Suite:
         for file in own:  # which grows by the modules of other suites' tests
             if file.endswith(".py"):
                 names = set(re.findall(r"^\s*(?:from|import) ([\w.]+)", (ROOT / file).read_text("utf-8"), re.MULTILINE))
-                places = {name.replace(".", "/") for name in names - imported}
-                own += [test for test in tests if {test[:-3], str(Path(test).parent)} & places and test not in own]
+                paths = {name.replace(".", "/") for name in names - imported}
+                own += [test for test in tests if {test[:-3], str(Path(test).parent)} & paths and test not in own]
                 imported |= names
         modules = imported & graph.modules
         for module in list(modules):
