@@ -104,7 +104,6 @@ def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:
 
 
 def _check_names(plan: Plan) -> None:
-
     wrong = []
     for assignment in plan.assignments:
         for name, place in _values(assignment) if assignment.param == "kernel" else ():
