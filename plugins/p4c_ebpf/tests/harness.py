@@ -14,7 +14,6 @@ from __future__ import annotations
 import struct
 import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from p4c_ebpf import compile as compiler
@@ -41,8 +40,11 @@ def compiled(json: Path, harness: bool = True, first_port: int = 1) -> Compiled:
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as name:
             compiler.compiled(json, Path(name) / "made", harness, first_port)
-            with suppress(FileExistsError):  # of another process that was first
+            try:
                 (Path(name) / "made").rename(made)
+            except OSError:
+                if not made.exists():  # else another process was first
+                    raise
     return Compiled(made / f"{json.stem}.o", from_json((made / compiler.LAYOUT).read_text()))
 
 
