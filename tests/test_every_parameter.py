@@ -16,7 +16,7 @@ from testctl.cli.parameter_page import Row, example, rows_of
 from testctl.core.point import PointSpec
 from testctl.plan import load_plan
 from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.lab_exec import Order, _asked, point_for
+from testctl.testbeds.lab_exec import Order, _spec_of, point_for
 from testctl.testbeds.point_spec import spec_of
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.wire.messages import plain
@@ -78,7 +78,7 @@ def of_plan(words: list[str]) -> dict[str, Any]:
 
 def of_exec(words: list[str]) -> dict[str, Any]:
     point = point_for("pair", None, [quoted(word) for word in words])
-    return what_is_asked(_asked(Order(point, (), {})))
+    return what_is_asked(_spec_of(Order(point, (), {})))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kind}-{row.name}")
