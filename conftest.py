@@ -57,13 +57,19 @@ KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12").split(",")
 
 
 @pytest.fixture(scope="session", params=KERNELS)
-def kernel(request: pytest.FixtureRequest) -> Path:
-    """The lab's kernel binary, each that the project builds in turn."""
+def release(request: pytest.FixtureRequest) -> str:
+    """A kernel of the lab, each that is tested in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def kernel(release: str) -> Path:
+    """The binary of a kernel of the lab."""
     from testctl.lab.built import built
 
-    found = built(request.param)
+    found = built(release)
     if found is None:
-        pytest.fail(f"kernel {request.param} is not built: tools/setup {request.param}")
+        pytest.fail(f"kernel {release} is not built: tools/setup {release}")
     return found.binary
 
 

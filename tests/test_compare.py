@@ -130,6 +130,7 @@ def test_a_history_of_equal_runs_is_steady(runs: Path, tmp_path: Path) -> None:
     assert "1 histories, 0 with a change" in call(runs, *words)
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_repetitions_by_the_wall_clock_are_samples(tmp_path: Path) -> None:
     (tmp_path / "again.yaml").write_text(REPEATED)

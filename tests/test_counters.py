@@ -20,10 +20,10 @@ SAME = {
 }
 HEAD = """
 topology: pair
-flows: {bulk: sender -> receiver}
-groups: {ends: [sender, receiver]}
+flows: {{bulk: sender -> receiver}}
+groups: {{ends: [sender, receiver]}}
 tuples:
-  - [ends, kernel, ["6.12", "6.1"]]
+  - [ends, kernel, "{}"]
   - [switch:receiver, rate, 10mbit]
 """
 PLANS = {
@@ -56,9 +56,9 @@ design: {cover: 2}
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_values_of_captures_are_the_kernels(tmp_path: Path, name: str) -> None:
+def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: str) -> None:
     plan = tmp_path / "plan.yaml"
-    plan.write_text(HEAD.lstrip() + PLANS[name].lstrip("\n"))
+    plan.write_text(HEAD.lstrip().format(release) + PLANS[name].lstrip("\n"))
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
     ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr

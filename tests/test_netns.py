@@ -215,6 +215,7 @@ def processes_in(inodes: set[int]) -> list[str]:
     return found
 
 
+@pytest.mark.long
 @root
 def test_the_noise_is_measured_and_stated(tmp_path: Path) -> None:
     file = write(tmp_path)

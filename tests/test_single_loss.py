@@ -23,8 +23,9 @@ PUBLISHED = {
 """RFC 6937, section 3.1, ACKs 1 to 19."""
 
 
-def test_all_three_rows_on_both_kernels(tmp_path: Path) -> None:
+def test_all_three_rows(tmp_path: Path, release: str) -> None:
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(PLAN), "--out", str(tmp_path / "run")]
+    argv += ["--set", f'hosts.kernel="{release}"']
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -42,4 +43,4 @@ def test_all_three_rows_on_both_kernels(tmp_path: Path) -> None:
                 sent[-1] += "R" if packet["retrans"] else "N"
         (cc,) = (value for _, name, value in point.point["tuples"] if name == "cc")
         rows.append((cc, " ".join(did or "." for did in sent[:19])))
-    assert sorted(rows) == sorted([*PUBLISHED.items()] * 2)
+    assert sorted(rows) == sorted(PUBLISHED.items())

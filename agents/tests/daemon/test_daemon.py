@@ -199,12 +199,14 @@ def test_only_programs_of_tasks_are_ended(tmp_path: Path) -> None:
         os.waitpid(pid, 0)
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_killed_at_any_moment_the_next_agent_restores_all(in_namespace: Callable[..., str]) -> None:
     said = in_namespace(Path(__file__).with_name("root_crash.py"), timeout_s=300.0)
     assert said.endswith("all is as before\n"), said
 
 
+@pytest.mark.long
 @pytest.mark.root
 @pytest.mark.parametrize("mark", ["ack", "data"])
 def test_killed_before_each_step_the_next_agent_restores_all(in_namespace: Callable[..., str], mark: str) -> None:

@@ -72,6 +72,7 @@ def test_every_change_shows_and_a_restore_hides_it(in_namespace: Callable[..., s
     assert in_namespace(Path(__file__).with_name("root_attest.py")).endswith("all is as before\n")
 
 
+@pytest.mark.long
 @pytest.mark.root
 def test_what_a_parameter_changes_is_gone_after_a_restore(in_namespace: Callable[..., str]) -> None:
     """For every parameter of a host and every sysctl, by what ip, tc, ethtool and /proc/sys/net show."""

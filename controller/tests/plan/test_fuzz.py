@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from testctl.plan import Plan
@@ -92,6 +93,7 @@ def test_bytes(load: Load, data: bytes) -> None:
     survives(load, data)
 
 
+@pytest.mark.long
 @FUZZ
 @given(st.data())
 def test_words_exchanged(load: Load, data: st.DataObject) -> None:
