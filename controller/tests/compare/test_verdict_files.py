@@ -221,9 +221,9 @@ def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Pa
     page = markdown(judged).splitlines()
     assert "**failed**: 1 pass, 1 fail" in page
     assert "| fail | full | 1 of 2 | `plans/my plan.yaml:12` |" in page
-    table = page[page.index("| | point | cc | throughput | saturation |") :]
+    table = page[page.index("| | point | cc | saturation | throughput |") :]
     assert table[2].startswith("| fail | `a1` | bbr | "), "failures first"
-    assert table[2].endswith(" | 0.2 |")
+    assert " | 0.2 |" in table[2]
 
 
 def test_each_expectation_that_fails_at_a_point_has_its_own_text_and_those_of_some_point_a_case(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def places(expected: Iterable[str]) -> dict[str, int]:
 def columns(
     points: Sequence[RunPoint], summary: Mapping[str, Any], keys: Sequence[tuple[str, str]] = KEY_METRICS
 ) -> list[Column]:
-    """The columns of a table of points: the key metrics that these have, then all that the plan expects of."""
+    """The columns of a table of points: what the plan expects something of, then the key metrics that these have."""
     there = {metric for point in points for values in point.metrics.values() for metric in values}
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
     shown = {column.metric for column in found}
@@ -136,4 +136,5 @@ def columns(
     for metric in expected_metrics(summary):
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
-    return found
+    order = places(expected_metrics(summary))
+    return sorted(found, key=lambda column: (order[column.metric], column.each))
