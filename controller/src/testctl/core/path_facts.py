@@ -25,7 +25,7 @@ class PathFacts:
     base_rtt_ns   round trip of a packet without data, as Linux's min_rtt: the delays of both ways, and sending it
     bottleneck    the link of the least rate on the data's way, the first of equal ones: a host or "switch:neighbour"
     rate_bps      its rate
-    buffer_bytes  what may wait there; None: the plan does not limit it
+    buffer_bytes  most that may wait there; None: the plan does not limit it
     """
 
     base_rtt_ns: int
@@ -35,7 +35,7 @@ class PathFacts:
 
     @property
     def bdp_bytes(self) -> float:
-        """Bandwidth-delay product: what is on its way where nothing waits."""
+        """Bandwidth-delay product: the bytes on their way where nothing waits."""
         return self.rate_bps * self.base_rtt_ns / 8e9
 
     @property

@@ -140,7 +140,7 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
 def _that_vary(
     numbers: Sequence[tuple[str, list[str]]], expected: Sequence[str], shown: Sequence[Column], console: Console
 ) -> list[tuple[str, list[str]]]:
-    """The columns without those that are the same at all points, which are printed, unless the plan expects them."""
+    """The columns but for those equal at all points, which are printed; expected ones stay."""
     same = [
         place
         for place, (_, texts) in enumerate(numbers)
