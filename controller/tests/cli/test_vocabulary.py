@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from testctl.cli.parameter_page import page, rows_of
+from testctl.cli.search import SYNONYMS
 from testctl.cli.topology_page import drawing
 from testctl.metrics import metric_names
 from testctl.plan import load_plan, load_topology, topology_names
+from testctl_agent.params import registry
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -66,6 +68,30 @@ def test_what_there_is_not(command: Call, words: tuple[str, ...], said: str) -> 
     code, out, err = command(*words)
     assert (code, out) == (2, "")
     assert err.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "meant"),
+    [
+        ("metrics", "fairness", {"jain"}),
+        ("metrics", "bandwidth", {"throughput_bps"}),
+        ("metrics", "utilization", {"saturation", "total_saturation"}),
+        ("metrics", "bufferbloat", {"latency_p99_us", "own_queue_max_bytes"}),
+        ("params", "loss", {"fate"}),
+        ("params", "bandwidth", {"rate", "htb_rate"}),
+        ("params", "latency", {"delay", "jitter"}),
+        ("params", "bdp", {"buffer"}),
+    ],
+)
+def test_what_users_call_it(command: Call, kind: str, word: str, meant: set[str]) -> None:
+    found = json.loads(command(kind, word, "--json")[1])
+    assert meant <= set(found if kind == "metrics" else [row["name"] for row in found])
+
+
+def test_every_synonym_means_something() -> None:
+    names = [*metric_names(), *(name for specs in registry.specs().values() for name in specs)]
+    parts = [part for parts in SYNONYMS.values() for part in parts.split()]
+    assert [part for part in parts if not any(part in name for name in names)] == []
 
 
 def test_a_part_of_a_name(command: Call) -> None:

@@ -35,7 +35,7 @@ def test_in_the_lab_every_step_is_a_level(tmp_path: Path, capsys: pytest.Capture
     assert (said["commit_before"], said["commit"]) == (f"{1:040x}", f"{2:040x}")
     print_history(plan, found, (moved, steady), False, 3)
     out = capsys.readouterr().out
-    assert "→ 9e+08 (2 runs; -10 %, worse) since night02: commit 000000000000" in out
+    assert "→ 900 Mb/s (2 runs; -10 %, worse) since night02: commit 000000000000" in out
     assert "2 histories, 1 with a change" in out
     assert "latency" not in out
 

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from testctl.compare import check_alike, compare_runs, open_run, print_comparison
 from testctl.compare.packet import first_difference
+from testctl.metrics import metric_names
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.compare.written import TUPLES, Given, write_run
@@ -38,6 +40,27 @@ def test_metrics_say_whether_they_got_better(tmp_path: Path) -> None:
     back = compare_runs(open_run(tmp_path / "b"), a)
     assert (back.worse, back.differs, back.differences[0].direction) == (False, True, "better")
     assert not compare_runs(a, open_run(tmp_path / "b"), least=0.6).worse
+
+
+def test_80_columns_show_what_was_asked_with_units(tmp_path: Path) -> None:
+    """No name is broken inside a word, no line is wider than the terminal, and the expected metric is the first."""
+    names = [name for name, info in metric_names().items() if not info.name.startswith("kernel_")][:60]
+    before = {name: 100.0 + place for place, name in enumerate(names)} | {"throughput_bps": 979_805_000.0}
+    after = {name: 2 * value for name, value in before.items()} | {"throughput_bps": 572_000_000.0}
+    expectations = [{"name": "fair", "metric": "jain", "verdict": "pass"}]
+    runs = [
+        write_run(tmp_path / name, [replace(POINT, metrics=values)], expectations=expectations)
+        for name, values in (("a", before | {"jain": 1.0}), ("b", after | {"jain": 0.5}))
+    ]
+    printed = StringIO()
+    print_comparison(compare_runs(*runs), Console(file=printed, width=80), everything=True)
+    lines = printed.getvalue().splitlines()
+    rows = [line.split() for line in lines[lines.index(next(x for x in lines if x.split()[:1] == ["flow"])) + 1 :]]
+    assert rows[0][:4] == ["bulk", "jain", "1", "0.5"]
+    assert rows[1][:6] == ["bulk", "throughput_bps", "979.805", "Mb/s", "572", "Mb/s"]
+    assert max(map(len, lines)) <= 80
+    parts = {word for row in rows for word in row}
+    assert all(name in parts or any(name.startswith(part) and len(part) > 10 for part in parts) for name in names)
 
 
 def test_the_first_packet_that_differs_is_named(tmp_path: Path) -> None:

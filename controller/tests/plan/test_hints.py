@@ -15,7 +15,7 @@ from testctl.lab.kernel_ccs import unknown
 from testctl.lab.kernel_lists import CCS, SYSCTLS
 from testctl.lab.source import find as find_source
 from testctl.plan import Plan, load_plan
-from testctl.plan.hints import unit_meant
+from testctl.plan.hints import name_meant, value_meant
 from testctl.testbeds.choose import find
 from testctl_agent.params import registry
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -38,16 +38,16 @@ MEANT = {
 def test_units(of: type[Quantity], raw: str, meant: str) -> None:
     with pytest.raises(ValueError, match="want a"):
         of.parse(raw)
-    assert unit_meant(Amount(of), raw) == (f"; did you mean {meant}?" if meant else "")
+    assert value_meant(Amount(of), raw) == (f"; did you mean {meant}?" if meant else "")
     if meant:
         of.parse(meant)
 
 
 def test_no_unit_is_suggested_that_is_refused() -> None:
-    assert unit_meant(Amount(Rate, most=10), "10GBit") == ""
-    assert unit_meant(Choice((1, 2)), "10GBit") == ""
-    assert unit_meant(Amount(Rate), 10) == ""
-    assert unit_meant(Amount(Rate), "9" * 1000 + "GBit") == ""
+    assert value_meant(Amount(Rate, most=10), "10GBit") == ""
+    assert value_meant(Choice((1, 2)), "10GBit") == ""
+    assert value_meant(Amount(Rate), 10) == ""
+    assert value_meant(Amount(Rate), "9" * 1000 + "GBit") == ""
 
 
 @pytest.mark.parametrize(
@@ -174,3 +174,33 @@ def test_a_kernel_that_there_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lines = str(error.value).splitlines()
     assert lines[-1].startswith("<plan>:4:28: kernel 9.9: no source at ")
     assert lines[-1].endswith("; built are: mine")
+
+
+@pytest.mark.parametrize(
+    ("of", "raw", "values"),
+    [
+        (Duration, "1ms..100ms", "1ms, 3ms, 10ms, 30ms, 100ms"),
+        (Duration, "1ms…100ms", "1ms, 3ms, 10ms, 30ms, 100ms"),
+        (Rate, "10mbit - 1gbit", "10mbit, 30mbit, 100mbit, 300mbit, 1gbit"),
+        (Bytes, "10kB to 30kB", "10kB, 20kB, 30kB"),
+        (Bytes, "1B-2B", "1B, 2B"),
+    ],
+)
+def test_a_range_becomes_a_list_to_be_copied(of: type[Quantity], raw: str, values: str) -> None:
+    assert value_meant(Amount(of), raw) == f"; there are no ranges, list the values: [{values}]"
+
+
+@pytest.mark.parametrize("raw", ["100ms..1ms", "1ms..1ms", "0ms..1ms", "1ms..2kB", "1ms..", "..1ms", "1-" * 30])
+def test_what_is_no_range(raw: str) -> None:
+    assert "list the values" not in value_meant(Amount(Duration), raw)
+
+
+@pytest.mark.parametrize("raw", ["2bdp", "0.5 * BDP", "bdp"])
+def test_a_buffer_in_bdp(raw: str) -> None:
+    assert value_meant(Amount(Bytes), raw) == "; in bytes: testctl plan prints each flow's BDP"
+    assert value_meant(Amount(Rate), raw) == ""
+
+
+def test_what_another_parameter_sets() -> None:
+    assert name_meant("loss", ["rate"]).startswith('; a switch loses packets: [switch, fate, "lose 1e-2')
+    assert name_meant("udp", ["bytes"]) == name_meant("quic", []) != ""

@@ -78,8 +78,31 @@ def test_of_columns_that_do_not_fit_none_is_cut(run: Run, width: int) -> None:
     assert rows[first.id[:8]][:6] == [first.id[:8], "dctcp_bug", "data", "10kB", "✗", "fail"]
     (left_out,) = [line for line in lines if line.startswith("not shown")]
     assert "oscillation_period_ms" in left_out
-    heads = lines[0].split()
+    heads = next(line for line in lines if line.startswith("point")).split()
     assert all((name in heads) != (name in left_out) for name in EXPECTED)
+    assert heads[heads.index("verdict") + 1] in EXPECTED, "what the plan expects goes before the key metrics"
+
+
+def test_80_columns_show_the_expected_metric_of_many_swept_parameters(run: Run) -> None:
+    """Names of swept parameters stand in one line, what is the same everywhere in another."""
+    names = ("congestion_control_of_all", "another_long_parameter", "third_long_parameter")
+    points = tuple(
+        dataclasses.replace(
+            point,
+            tuples=(*point.tuples, *(("hosts", name, f"{place}us") for name in names)),
+            metrics={"bulk": {"throughput_bps": 1e9 + place, "stall_count": 0, "goodput_bps": 9e8}},
+        )
+        for place, point in enumerate(run.points)
+    )
+    summary = {**run.summary, "expectations": [{"name": "fast", "metric": "goodput_bps", "verdict": "pass"}]}
+    run = dataclasses.replace(run, points=points, summary=summary)
+    lines = shown(run, terminal=True, width=80, colours=None).splitlines()
+    swept, same, head = lines[:3]
+    assert swept.startswith("swept   cc, htb_mark")
+    assert "third_long_parameter" in swept
+    assert same == "at each point: throughput 1 Gb/s, stalls 0"
+    assert head.split() == ["point", "values", "verdict", "goodput_bps"]
+    assert lines[3].split()[-2:] == ["900", "Mb/s"]
 
 
 def test_plain_output_has_every_column(run: Run) -> None:

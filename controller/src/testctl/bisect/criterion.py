@@ -57,9 +57,8 @@ class Criterion:
                 )
             (value,) = by_flow.values()
             if not isinstance(value, int | float):
-                raise PlanError(
-                    f"--metric {self.metric}: want a number at commit {of.commit[:12]}; got {value_words(value)}"
-                )
+                got = value_words(name, value)
+                raise PlanError(f"--metric {self.metric}: want a number at commit {of.commit[:12]}; got {got}")
             return float(value)
         return of.digest if self.digest else of.verdict
 
@@ -69,7 +68,7 @@ class Criterion:
         if ours == theirs:
             raise PlanError(
                 f"--good {good.commit[:12]} and --bad {bad.commit[:12]} are the same by the {self.words}: "
-                f"{shown(ours)}; there is nothing to bisect"
+                f"{self.shown(ours)}; there is nothing to bisect"
             )
         if self.metric or self.digest:
             return
@@ -91,6 +90,6 @@ class Criterion:
             return "good" if abs(value - ours) < abs(value - theirs) else "bad"
         return "good" if value == ours else "bad"
 
-
-def shown(value: float | str) -> str:
-    return value[:16] if isinstance(value, str) else value_words(value)
+    def shown(self, value: float | str) -> str:
+        """A verdict, the begin of a digest, or a metric's value with its unit."""
+        return value[:16] if isinstance(value, str) else value_words(self.metric.rpartition(".")[2], value)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from testctl_agent.spec.errors import TestbedError
 
 from testctl.bisect import repository
-from testctl.bisect.criterion import Criterion, Verdict, shown
+from testctl.bisect.criterion import Criterion, Verdict
 from testctl.bisect.measure import Bench, Measurement, need_lab
 from testctl.bisect.repository import Bisection, Commit
 from testctl.compare.deltas import Move, moves
@@ -72,7 +72,7 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
     steps: list[Step] = []
 
     def step(commit: Commit, verdict: Verdict | str, measurement: Measurement) -> None:
-        text = measurement.untestable or f"{criterion.words} {shown(criterion.value(measurement))}"
+        text = measurement.untestable or f"{criterion.words} {criterion.shown(criterion.value(measurement))}"
         steps.append(Step(commit, verdict, text, measurement.same_as))
         notify(steps[-1])
 
@@ -128,8 +128,8 @@ def check_repeats(bench: Bench, measurement: Measurement, criterion: Criterion) 
     first, second = criterion.value(measurement), criterion.value(again)
     if first != second:
         raise TestbedError(
-            f"commit {measurement.commit[:12]} is flaky: by the {criterion.words} it is {shown(first)} in one run and "
-            f"{shown(second)} in the next; nothing can be bisected by that"
+            f"commit {measurement.commit[:12]} is flaky: by the {criterion.words} it is {criterion.shown(first)} in "
+            f"one run and {criterion.shown(second)} in the next; nothing can be bisected by that"
         )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from testctl_agent.spec.untrusted import words
 from testctl_agent.system import durable
 
-from testctl.bisect.criterion import shown
 from testctl.bisect.repository import Commit
 from testctl.bisect.search import Change, Found, Step
 from testctl.compare.deltas import change_words, value_words
@@ -69,14 +68,15 @@ def _headline(result: Found) -> Iterator[str]:
     yield f"first bad commit: {result.culprit.id}"
     yield f"  {result.culprit.title}"
     yield f"  {result.culprit.author}, {result.culprit.date}"
-    yield f"by the {result.criterion.words}: {shown(result.values[0])} before it, {shown(result.values[1])} with it"
+    before, after = map(result.criterion.shown, result.values)
+    yield f"by the {result.criterion.words}: {before} before it, {after} with it"
 
 
 def _change(change: Change, most: int | None) -> Iterator[str]:
     yield f"point {change.point}: {len(change.metrics)} metrics changed"
     ordered = sorted(change.metrics, key=lambda move: -abs(move.relative) if move.relative is not None else 0.0)
     for move in ordered[:most]:
-        values = f"{value_words(move.a)} → {value_words(move.b)}"
+        values = " → ".join(value_words(move.metric, value) for value in (move.a, move.b))
         better = "" if move.direction == "other" else f", {move.direction}"
         yield f"  {move.flow} {move.metric}: {values}  {change_words(move.relative)}{better}".rstrip()
     if most is not None and len(ordered) > most:

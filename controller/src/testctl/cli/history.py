@@ -90,7 +90,8 @@ def _print_trend(trend: Trend, console: Console) -> None:
     from testctl.compare.terminal import say
 
     first = trend.levels[0]
-    say(console, f"  {trend.flow} {trend.metric}: {value_words(first.median)} ({counted(first.count, 'run')})")
+    value = value_words(trend.metric, first.median)
+    say(console, f"  {trend.flow} {trend.metric}: {value} ({counted(first.count, 'run')})")
     for level in trend.levels[1:]:
         run, before = trend.runs[level.first], trend.runs[level.first - 1]
         way = "" if level.direction == "other" else f", {level.direction}"
@@ -99,7 +100,7 @@ def _print_trend(trend: Trend, console: Console) -> None:
         change = change_words(level.relative) or "from 0"
         say(
             console,
-            f"    → {value_words(level.median)} ({counted(level.count, 'run')}; {change}{way})"
+            f"    → {value_words(trend.metric, level.median)} ({counted(level.count, 'run')}; {change}{way})"
             f" since {run.name}: {code}{kernels}",
         )
 

@@ -15,8 +15,20 @@ MOST = 5
 """Names that an error suggests."""
 
 
+SYNONYMS = {
+    "fairness": "jain", "share": "jain", "bandwidth": "throughput rate", "speed": "throughput rate",
+    "utilization": "saturation", "utilisation": "saturation", "efficiency": "saturation", "link": "saturation capacity",
+    "bufferbloat": "latency own_queue", "delay": "latency rtt", "latency": "delay jitter", "bdp": "buffer rate delay",
+    "loss": "fate", "drop": "drops fate", "queue": "own_queue buffer aqm", "ecn": "ecn ce_ ece_", "window": "cwnd",
+    "rto": "timeout", "jitter": "jitter stability", "flow completion time": "fct", "latencies": "latency",
+    "algorithm": "cc", "duplicate": "fate", "reordering": "fate",
+    "mark": "ecn_threshold",
+}  # fmt: skip
+"""What users call it -> parts of the names that testctl has for it, of parameters and metrics."""
+
+
 def find(word: str, texts: Mapping[str, str], what: str) -> list[str]:
-    """The names that a word means: the name itself, else all with the word in the name, else all with it in the text.
+    """The names that a word means: the name itself, else all with it or a synonym of it in the name, else in the text.
 
     texts  name -> what it is
     what   for the error, such as "metric"
@@ -26,10 +38,11 @@ def find(word: str, texts: Mapping[str, str], what: str) -> list[str]:
     low = word.strip().lower()
     if low in texts:
         return [low]
-    matches = [name for name in texts if low in name]
+    parts = [low, *SYNONYMS.get(low, "").split()]
+    matches = [name for part in parts for name in texts if part in name]
     matches = matches or [name for name, text in texts.items() if low in text.lower()]
     if low and matches:
-        return matches
+        return sorted(dict.fromkeys(matches), key=lambda name: name.startswith("kernel_"))
     raise PlanError(f"no {what} {show(word)}{near(low, texts)}")
 
 

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from testctl.core.units import exact_metric
 from testctl.metrics import metric_names
+from testctl.report.metrics import places
 
 Direction = Literal["better", "worse", "other"]
 Value = float | str | None
@@ -77,9 +79,13 @@ ORDER: dict[Direction, int] = {"worse": 0, "better": 1, "other": 2}
 """The order of directions wherever findings are listed."""
 
 
-def ranked(moves: Iterable[Move]) -> list[Move]:
-    """Worse before better, and in each the greatest relative change first."""
-    return sorted(moves, key=lambda move: (ORDER[move.direction], -abs(move.relative or 0)))
+def ranked(moves: Iterable[Move], expected: Iterable[str] = ()) -> list[Move]:
+    """Expected metrics, then the key metrics; of the others worse before better, the greatest relative change first."""
+    first = places(expected)
+    return sorted(
+        moves,
+        key=lambda move: (first.get(move.metric, len(first)), ORDER[move.direction], -abs(move.relative or 0)),
+    )
 
 
 def moves(a: Mapping[str, Mapping[str, Value]], b: Mapping[str, Mapping[str, Value]], least: float) -> tuple[Move, ...]:
@@ -100,7 +106,6 @@ def change_words(change: float | None) -> str:
     return f"{change * 100:+.3g} %" if abs(change) < 10 else f"x {change + 1:.3g}"
 
 
-def value_words(value: Value) -> str:
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else f"{value:.6g}" if isinstance(value, float) else str(value)
+def value_words(metric: str, value: Value) -> str:
+    """A value with its unit, six digits: "979.805 Mb/s"."""
+    return "none" if value is None else exact_metric(metric, value)

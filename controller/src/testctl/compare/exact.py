@@ -10,6 +10,7 @@ from testctl.compare.comparability import versions_moved
 from testctl.compare.deltas import Direction, Move, moves, verdict_direction
 from testctl.compare.match import Pair, match_points
 from testctl.compare.packet import FirstDifference, first_difference
+from testctl.report.metrics import expected_metrics
 from testctl.results import Run, RunPoint
 
 
@@ -60,6 +61,7 @@ class Comparison:
 
     same        number of points with the same digest, verdict and metrics
     versions    (name, in A, in B) of the versions that differ
+    expected    metrics that the plans expect something of
     metrics_a   metrics that only A's points have (metrics_b: B's); they do not make a point differ
     """
 
@@ -71,6 +73,7 @@ class Comparison:
     versions: tuple[tuple[str, str, str], ...] = ()
     metrics_a: tuple[str, ...] = ()
     metrics_b: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -115,7 +118,13 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
         versions_moved(a, b),
         tuple(sorted(ours - theirs)),
         tuple(sorted(theirs - ours)),
+        expected_of(a, b),
     )
+
+
+def expected_of(*runs: Run) -> tuple[str, ...]:
+    """The metrics that the plans of these runs expect something of."""
+    return tuple(dict.fromkeys(metric for run in runs for metric in expected_metrics(run.summary)))
 
 
 def difference(pair: Pair, least: float = 0.0) -> Difference | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from testctl.compare.comparability import doubts, versions_moved
 from testctl.compare.deltas import Direction, direction, verdict_direction
+from testctl.compare.exact import expected_of
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.stats.two_samples import LEVEL, Tested, adjusted, compare_samples, least_samples
 from testctl.results import Run
@@ -105,6 +106,7 @@ class Statistical:
     comparisons  how many p values were corrected together: of all metrics that are not the same everywhere
     needed       samples of each side with which a change of one of them can be found
     doubts       what else may distinguish the runs, in words
+    expected     metrics that the plans expect something of
     """
 
     runs: tuple[str, str]
@@ -113,6 +115,7 @@ class Statistical:
     needed: int
     versions: tuple[tuple[str, str, str], ...] = ()
     doubts: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
 
     @property
     def differs(self) -> bool:
@@ -164,8 +167,9 @@ def judge_runs(
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
     return Statistical(
-        (names[0], names[1]), all_cells, varying, least_samples(varying), versions_moved(a[0], b[0]), doubts(a, b)
-    )
+        (names[0], names[1]), all_cells, varying, least_samples(varying), versions_moved(a[0], b[0]), doubts(a, b),
+        expected_of(*a, *b),
+    )  # fmt: skip
 
 
 def _judged(name: str, test: Tested, p: float, comparisons: int, least: float) -> Judgement:

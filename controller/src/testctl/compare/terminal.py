@@ -13,12 +13,15 @@ from testctl.compare.deltas import ORDER, change_words, ranked, value_words
 from testctl.compare.exact import Comparison, Difference
 from testctl.compare.statistical import JudgedCell, Statistical
 from testctl.core.words import counted
+from testctl.report.metrics import places
 from testctl.results import RunPoint
 from testctl.system.text import first_of
 
 MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
 MAX_POINTS = 20
+_LONGEST_NAME = 26
+"""Characters of a metric's name on one line, so that a table with values fits into 80."""
 
 
 def print_comparison(comparison: Comparison, console: Console, everything: bool = False) -> None:
@@ -27,7 +30,7 @@ def print_comparison(comparison: Comparison, console: Console, everything: bool 
     print_only(comparison.only_a, comparison.only_b, console)
     shown = sorted(comparison.differences, key=lambda difference: ORDER[difference.direction])
     for difference in shown if everything else shown[:MAX_POINTS]:
-        _print_point(difference, console, everything)
+        _print_point(difference, comparison.expected, console, everything)
     if not everything and len(shown) > MAX_POINTS:
         say(console, f"\n… and {len(shown) - MAX_POINTS} more points; --all prints them")
     for which, names in (("first", comparison.metrics_a), ("second", comparison.metrics_b)):
@@ -49,7 +52,7 @@ def print_statistical(comparison: Statistical, console: Console, everything: boo
     print_versions(comparison.versions, console)
     for cell in sorted(comparison.cells, key=lambda cell: ORDER[cell.direction]):
         if everything or cell.differs:
-            _print_cell(cell, console, everything)
+            _print_cell(cell, comparison.expected, console, everything)
     for doubt in comparison.doubts:
         say(console, doubt)
     few, none, changed = (comparison.count(conclusion) for conclusion in ("too few samples", "no evidence", "changed"))
@@ -69,7 +72,7 @@ def print_statistical(comparison: Statistical, console: Console, everything: boo
         say(console, "no difference that repetitions would show" if none else "no verdict: too few samples")
 
 
-def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
+def _print_cell(cell: JudgedCell, expected: Sequence[str], console: Console, everything: bool) -> None:
     say(console, f"\n{cell.cell.name}  {tuple_words(cell.cell.tuples)}")
     for which, points in (("first", cell.cell.a), ("second", cell.cell.b)):
         if not points:
@@ -81,14 +84,18 @@ def _print_cell(cell: JudgedCell, console: Console, everything: bool) -> None:
     if not shown:
         return
     table = _columns("flow", "metric", "first", "second", "change", "95 %", "delta", "p", "n", "")
-    for judgement in sorted(shown, key=lambda j: (j.said != "changed", ORDER[j.direction], j.p_adjusted)):
+    first = places(expected)
+    for judgement in sorted(
+        shown,
+        key=lambda j: (j.said != "changed", first.get(j.metric, len(first)), ORDER[j.direction], j.p_adjusted),
+    ):
         tested, low_high = judgement.tested, judgement.relative_interval
         directed = judgement.said == "changed" and judgement.direction != "other"
         text = f"{judgement.said} ({judgement.direction})" if directed else judgement.said
         table.add_row(
             judgement.flow,
-            judgement.metric,
-            *(value_words(middle) for middle in tested.medians),
+            _folded(judgement.metric),
+            *(value_words(judgement.metric, middle) for middle in tested.medians),
             change_words(judgement.relative),
             " to ".join(change_words(end) for end in low_high) if low_high else "",
             f"{tested.effect:+.2f}",
@@ -120,7 +127,7 @@ def tuple_words(tuples: Sequence[tuple[str, str, Any]]) -> str:
     return " ".join(f"{entity}.{parameter}={value}" for entity, parameter, value in tuples)
 
 
-def _print_point(difference: Difference, console: Console, everything: bool) -> None:
+def _print_point(difference: Difference, expected: Sequence[str], console: Console, everything: bool) -> None:
     say(console, f"\n{difference.point}  {tuple_words(difference.tuples)}")
     for entity, parameter, a, b in difference.asked:
         say(console, f"  asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
@@ -131,18 +138,25 @@ def _print_point(difference: Difference, console: Console, everything: bool) -> 
         say(console, f"  first difference: {difference.first.words()}")
     elif difference.moves:
         say(console, "  the packets are the same, what is made of them is not")
-    ordered = ranked(difference.moves)
+    ordered = ranked(difference.moves, expected)
     shown = ordered if everything else ordered[:MAX_METRICS]
     if shown:
         table = _columns("flow", "metric", "first", "second", "change", "")
         for move in shown:
             way = "" if move.direction == "other" else move.direction
-            table.add_row(
-                move.flow, move.metric, value_words(move.a), value_words(move.b), change_words(move.relative), way
-            )
+            values = [value_words(move.metric, value) for value in (move.a, move.b)]
+            table.add_row(move.flow, _folded(move.metric), *values, change_words(move.relative), way)
         console.print(table)
     if len(shown) < len(ordered):
         say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
+
+
+def _folded(metric: str) -> str:
+    """A long name on two lines, which end at an underscore."""
+    if len(metric) <= _LONGEST_NAME:
+        return metric
+    middle = metric.rfind("_", 0, _LONGEST_NAME) + 1 or _LONGEST_NAME
+    return f"{metric[:middle]}\n  {metric[middle:]}"
 
 
 def _columns(*names: str) -> Table:

@@ -75,7 +75,7 @@ def verdicts_of(comparison: Comparison | Statistical, plan: str) -> Verdicts:
 
 def of_comparison(comparison: Comparison, plan: str) -> Verdicts:
     """A case for each point that differs; equal points are counted."""
-    cases = [_of_difference(difference) for difference in comparison.differences]
+    cases = [_of_difference(difference, comparison.expected) for difference in comparison.differences]
     gone = Change("missing", "worse", f"the point is not in {comparison.runs[1]}")
     new = Change("new", "other", f"the point is not in {comparison.runs[0]}")
     cases += [_case(point, "fail", gone) for point in comparison.only_a] + [
@@ -100,14 +100,14 @@ def _case(point: RunPoint, status: Status, *findings: Change) -> JudgedCase:
     return JudgedCase(point.id, tuple_words(point.tuples), status, findings, point.wall_s)
 
 
-def _of_difference(difference: Difference) -> JudgedCase:
+def _of_difference(difference: Difference, expected: Sequence[str]) -> JudgedCase:
     findings = _verdict(difference.verdicts, difference.reasons)
     findings += [
         Change("asked", "other", f"asked {entity}.{parameter}: {a or 'nothing'} → {b or 'nothing'}")
         for entity, parameter, a, b in difference.asked
     ]
     findings += [Change("digest", "other", f"first difference: {difference.first.words()}")] if difference.first else []
-    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in ranked(difference.moves)]
+    findings += [Change(m.metric, m.direction, _moved(m), m.flow) for m in ranked(difference.moves, expected)]
     status: Status = "fail" if difference.direction == "worse" else "pass"
     return JudgedCase(difference.point, tuple_words(difference.tuples), status, tuple(findings))
 
@@ -122,7 +122,8 @@ def _verdict(verdicts: tuple[str, str], reasons: tuple[str, str]) -> list[Change
 
 def _moved(move: Move) -> str:
     change = change_words(move.relative)
-    return f"{move.flow} {move.metric}: {value_words(move.a)} → {value_words(move.b)}{f' ({change})' if change else ''}"
+    a, b = (value_words(move.metric, value) for value in (move.a, move.b))
+    return f"{move.flow} {move.metric}: {a} → {b}{f' ({change})' if change else ''}"
 
 
 def _of_cell(cell: JudgedCell) -> JudgedCase:
@@ -138,7 +139,7 @@ def _of_cell(cell: JudgedCell) -> JudgedCase:
 
 
 def _judged(judgement: Judgement) -> str:
-    a, b = (value_words(middle) for middle in judgement.tested.medians)
+    a, b = (value_words(judgement.metric, middle) for middle in judgement.tested.medians)
     interval = judgement.relative_interval
     ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
     counts: Sequence[int] = judgement.tested.counts

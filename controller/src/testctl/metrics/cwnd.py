@@ -18,15 +18,21 @@ from testctl.records import Records
 _CAN_SEND = (1, 4, 8, 9, 11)
 """ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING of enum tcp_state: those with data to send or outstanding."""
 
-_OF = {"cwnd_mean": "packets", "cwnd_min": "packets", "cwnd_max": "packets", "srtt_mean_us": "µs", "srtt_max_us": "µs"}
+_OF = {
+    "cwnd_mean": ("packets", "congestion window of the sender: mean over"),
+    "cwnd_min": ("packets", "congestion window of the sender: least of the"),
+    "cwnd_max": ("packets", "congestion window of the sender: greatest of the"),
+    "srtt_mean_us": ("µs", "smoothed round-trip time of the sender's TCP: mean over"),
+    "srtt_max_us": ("µs", "smoothed round-trip time of the sender's TCP: greatest of the"),
+}
 
 SPEC = MetricSpec(
     name="cwnd",
     help="congestion window and smoothed RTT of the sender's kernel while it had data to send or outstanding",
     needs="tcp_info",
     values=tuple(
-        MetricInfo(name, unit, f"{name} of tcp_info samples with data to send or outstanding; NaN without any")
-        for name, unit in _OF.items()
+        MetricInfo(name, unit, f"{help} tcp_info samples with data to send or outstanding; NaN without any")
+        for name, (unit, help) in _OF.items()
     ),
 )
 

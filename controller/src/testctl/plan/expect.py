@@ -17,7 +17,7 @@ from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.field_tables import BOUNDS, EXPECT, PAPER, RATIOS, WITH_FAILS_WITH
 from testctl.plan.fields import Fields, words_of
-from testctl.plan.hints import unit_meant
+from testctl.plan.hints import value_meant
 from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
 from testctl.plan.registry import MetricInfo
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
@@ -215,7 +215,7 @@ def number_of(node: Node, unit: str | None) -> Number:
             continue
     share = node.text[:-1].strip() if node.text.endswith("%") and unit == "" else ""
     meant = f"; did you mean {float(share) / 100:g}?" if _NUMBER.fullmatch(share) else ""
-    raise ValueError(f"want {want}; got {what(node)}{unit_meant(Amount(kind), node.text) if kind else meant}")
+    raise ValueError(f"want {want}; got {what(node)}{value_meant(Amount(kind), node.text) if kind else meant}")
 
 
 def _shortest(value: int, base: int) -> Number:

@@ -8,6 +8,10 @@ import re
 from testctl_agent.spec.types import Amount, ValueType
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
+_RANGE = re.compile(r"\s*(\d[\w.]*?\w*)\s*(?:\.\.+|…|-|to)\s*(\d[\w.]*)\s*")
+_STEPS = 5
+"""Values that are proposed for a range, its ends included, in equal ratios."""
+_BDP = re.compile(r"\s*[\d.]*\s*\*?\s*bdp\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\d\s].*?)\s*")
 _RATE = re.compile(r"([kmgt]?)i?(?:bits?|b)(?:/s|/sec|ps|ps/s)?")
 _OCTETS = re.compile(r"[kKmMgG]?i?B(?:/s|ps)?")
@@ -30,12 +34,24 @@ SYNONYMS = {
     "ecn": "tcp_ecn", "sack": "tcp_sack", "iw": "initcwnd", "gso": "tso",
 }  # fmt: skip
 """Alternative names → our parameters; suggested if the entity has them."""
+ELSEWHERE = {
+    "loss": 'a switch loses packets: [switch, fate, "lose 1e-2 of FLOW seed 1"]',
+    "protocol": "a flow is TCP; other programs: [FLOW, generator, command] (docs/plans.md)",
+}  # fmt: skip
+ELSEWHERE |= {"drop": ELSEWHERE["loss"], "udp": ELSEWHERE["protocol"], "quic": ELSEWHERE["protocol"]}
+"""Names of what no parameter of the entity sets -> what sets it."""
 
 
-def unit_meant(kind: ValueType, raw: object) -> str:
-    """ "; did you mean 10gbit?" for a value such as 10GBit, or "".  `kind` refuses `raw`."""
-    match = _NUMBER.fullmatch(raw[:40]) if isinstance(raw, str) else None
-    if match is None or not isinstance(kind, Amount):
+def value_meant(kind: ValueType, raw: object) -> str:
+    """ "; did you mean 10gbit?" for a value such as 10GBit, a list for 1ms..100ms, or "".  `kind` refuses `raw`."""
+    if not isinstance(raw, str) or not isinstance(kind, Amount):
+        return ""
+    if match := _RANGE.fullmatch(raw[:60]):
+        return _listed(kind, *match.groups())
+    if kind.of is Bytes and _BDP.fullmatch(raw[:40]):
+        return "; in bytes: testctl plan prints each flow's BDP"
+    match = _NUMBER.fullmatch(raw[:40])
+    if match is None:
         return ""
     unit = _unit(kind.of, match[2])
     try:
@@ -43,6 +59,19 @@ def unit_meant(kind: ValueType, raw: object) -> str:
     except ValueError:
         return ""
     return f"; did you mean {match[1]}{unit}?" if unit else ""
+
+
+def _listed(kind: Amount, *ends: str) -> str:
+    """The values of a range as a list, ready to be copied."""
+    try:
+        low, high = (kind.of.parse(end) for end in ends if kind.parse(end) is not None)
+    except ValueError:
+        return ""
+    if not 0 < low < high:
+        return ""
+    values = [float(f"{low * (high / low) ** (step / (_STEPS - 1)):.1g}") for step in range(1, _STEPS - 1)]
+    inner = [str(kind.of(int(value))) for value in values if low < value < high]
+    return f"; there are no ranges, list the values: [{', '.join((ends[0], *dict.fromkeys(inner), ends[1]))}]"
 
 
 def _unit(quantity: type[Quantity], raw: str) -> str:
@@ -64,6 +93,8 @@ def name_meant(word: str, known: list[str]) -> str:
     other = SYNONYMS.get(word, "")
     if other in known:
         return f"; did you mean {other}?"
+    if word in ELSEWHERE:
+        return f"; {ELSEWHERE[word]}"
     if word.startswith("net."):
         return "; of sysctls those below net.ipv4 and net.core can be set"
     return ""

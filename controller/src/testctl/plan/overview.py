@@ -8,6 +8,8 @@ from typing import Any
 
 from testctl_agent.spec.types import shown
 
+from testctl.core.path_facts import PathFacts, path_facts
+from testctl.core.point import is_background
 from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.model import Plan
@@ -28,6 +30,7 @@ class Overview:
 
     would_set   entity -> {parameter: values as shown, over all points}, what the plan says
     defaults    the same for what is set because the plan says nothing
+    paths       flow -> what its path is where nothing else is on it, each once; without rates: nothing
     virtual_s   seconds of traffic over all points
     wall_s      the estimate for the plan's testbed, one point after the other, without boots
     """
@@ -41,6 +44,7 @@ class Overview:
     would_set: dict[str, dict[str, tuple[str, ...]]]
     defaults: dict[str, dict[str, str]]
     expectations: tuple[str, ...]
+    paths: dict[str, tuple[PathFacts, ...]]
     virtual_s: float
     wall_s: float
 
@@ -65,6 +69,7 @@ class Overview:
             "would_set": {e: {p: list(v) for p, v in params.items()} for e, params in self.would_set.items()},
             "defaults": self.defaults,
             "expectations": list(self.expectations),
+            "paths": {flow: [facts.to_json() for facts in paths] for flow, paths in self.paths.items()},
             "virtual_s": self.virtual_s,
             "wall_s": self.wall_s,
         }
@@ -72,6 +77,11 @@ class Overview:
 
 def overview(plan: Plan) -> Overview:
     """The overview of a loaded plan."""
+    paths: dict[str, dict[PathFacts, None]] = {}
+    for point in plan.points:
+        for flow in point.flows:
+            if not is_background(flow.name) and (facts := path_facts(point, flow)):
+                paths.setdefault(flow.name, {})[facts] = None
     would_set: dict[str, dict[str, tuple[str, ...]]] = {}
     for index, assignment in enumerate(plan.assignments):
         used = sorted({point.levels[index] for point in plan.points})
@@ -91,6 +101,7 @@ def overview(plan: Plan) -> Overview:
         would_set=would_set,
         defaults={entity: values for entity, values in defaults.items() if values},
         expectations=tuple(expectation.name for expectation in plan.expectations),
+        paths={flow: tuple(several) for flow, several in paths.items()},
         virtual_s=sum(point.duration_ns for point in plan.points) / 1e9,
         wall_s=sum(cost_ms(point, plan.testbed) for point in plan.points) / 1000,
     )

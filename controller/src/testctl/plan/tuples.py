@@ -10,7 +10,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
-from testctl.plan.hints import name_meant, unit_meant
+from testctl.plan.hints import name_meant, value_meant
 from testctl.plan.model import Assignment, Target
 from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names
@@ -219,7 +219,7 @@ def value_of(node: Node, kind: ValueType, files: ValueFiles | None = None) -> Va
     try:
         return kind.parse(raw)
     except ValueError as error:
-        raise ValueError(f"{error}{unit_meant(kind, node.value)}") from error
+        raise ValueError(f"{error}{value_meant(kind, node.value)}") from error
     except ArithmeticError as error:
         raise ValueError(f"want {kind.want}; got {what(node)}") from error
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,16 +113,28 @@ class Column:
         return None, ", ".join(dict.fromkeys(show_metric(self.metric, value) for value in values))
 
 
+def expected_metrics(summary: Mapping[str, Any]) -> list[str]:
+    """The metrics that a run's plan expects something of, each once, in the plan's order."""
+    entries = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
+    return [*dict.fromkeys(str(item["metric"]) for item in entries if isinstance(item, Mapping) and item.get("metric"))]
+
+
+def places(expected: Iterable[str]) -> dict[str, int]:
+    """Metric -> its place wherever metrics are listed: those that a plan expects something of, then the key metrics."""
+    keys = [name for metric, _ in KEY_METRICS for name in (_TOGETHER.get(metric, metric), metric)]
+    return {name: place for place, name in enumerate(dict.fromkeys([*expected, *keys]))}
+
+
 def columns(
     points: Sequence[RunPoint], summary: Mapping[str, Any], keys: Sequence[tuple[str, str]] = KEY_METRICS
 ) -> list[Column]:
-    """The columns of a table of points: the key metrics that these have, then all that the plan expects of."""
+    """The columns of a table of points: what the plan expects something of, then the key metrics that these have."""
     there = {metric for point in points for values in point.metrics.values() for metric in values}
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
     shown = {column.metric for column in found}
     several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
-    entries = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
-    for metric in dict.fromkeys(str(item.get("metric", "")) for item in entries if isinstance(item, Mapping)):
+    for metric in expected_metrics(summary):
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
-    return found
+    order = places(expected_metrics(summary))
+    return sorted(found, key=lambda column: (order[column.metric], column.each))

@@ -21,7 +21,7 @@ from testctl.report.completions_terminal import slowdown_table
 from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
-from testctl.report.metrics import KEY_METRICS, columns
+from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
 from testctl.report.response import Response, responses
 from testctl.report.style import SHOWN_LOOKS
 from testctl.results import VERDICTS, Run, RunPoint
@@ -106,14 +106,19 @@ def plain_console(console: Console) -> Console:
 def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> None:
     """The table of points: in a terminal without the metrics that do not fit, which are named; elsewhere whole."""
     varying = factors(run.points)
-    names = [("point", [point.id[:8] for point in listed])]
-    names += [(factor.label, [factor.of[point.id] for point in listed]) for factor in varying]
+    ids = ("point", [point.id[:8] for point in listed])
+    names = [ids, *((factor.label, [factor.of[point.id] for point in listed]) for factor in varying)]
     shown = columns(run.points, run.summary, [(name, heading) for name, heading in KEY_METRICS if name in _SHOWN])
     numbers = [(column.heading, [_cut(column.cell(point)[1]) for point in listed]) for column in shown]
     left_out: list[str] = []
     if console.is_terminal:
-        free = console.width - sum(_width(*column) for column in [*names, ("verdict", ["✗ verdict"])])
-        numbers, left_out = _that_fit(numbers, free)
+        free = console.width - _width("verdict", ["✗ verdict"])
+        if sum(_width(*column) for column in [*names, *numbers]) > free:
+            if len(varying) > 1 and sum(_width(*column) for column in names) > free / 2:
+                console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
+                names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
+            numbers = _that_vary(numbers, expected_metrics(run.summary), shown, console)
+            numbers, left_out = _that_fit(numbers, free - sum(_width(*column) for column in names))
     else:
         console = Console(file=console.file, width=_UNLIMITED, color_system=None)
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -130,6 +135,21 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
         console.print(
             Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), soft_wrap=True
         )
+
+
+def _that_vary(
+    numbers: Sequence[tuple[str, list[str]]], expected: Sequence[str], shown: Sequence[Column], console: Console
+) -> list[tuple[str, list[str]]]:
+    """The columns but for those equal at all points, which are printed; expected ones stay."""
+    same = [
+        place
+        for place, (_, texts) in enumerate(numbers)
+        if len(texts) > 1 and len(set(texts)) == 1 and shown[place].metric not in expected
+    ]
+    if same:
+        values = ", ".join(f"{numbers[place][0]} {numbers[place][1][0]}" for place in same)
+        console.print(Text(f"at each point: {values}", style="dim"), soft_wrap=True)
+    return [column for place, column in enumerate(numbers) if place not in same]
 
 
 def _that_fit(found: Sequence[tuple[str, list[str]]], free: int) -> tuple[list[tuple[str, list[str]]], list[str]]:

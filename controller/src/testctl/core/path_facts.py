@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan implies of a flow's path: base RTT, bottleneck, bandwidth-delay product, buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.params.flow.socket import IPV6
+from testctl_agent.params.host import htb
+
+from testctl.core.path import PathLink, changing, path_links, port_setting
+from testctl.core.point import Point, PointFlow
+from testctl.core.routes import ways
+
+_FRAME_BYTES = {True: 86, False: 66}
+"""A packet without data over IPv6 or not: Ethernet, IP, TCP with timestamps."""
+
+
+@dataclass(frozen=True)
+class PathFacts:
+    """Of the path of a flow's data while nothing else is on it.
+
+    base_rtt_ns   round trip of a packet without data, as Linux's min_rtt: the delays of both ways, and sending it
+    bottleneck    the link of the least rate on the data's way, the first of equal ones: a host or "switch:neighbour"
+    rate_bps      its rate
+    buffer_bytes  most that may wait there; None: the plan does not limit it
+    """
+
+    base_rtt_ns: int
+    bottleneck: str
+    rate_bps: float
+    buffer_bytes: int | None
+
+    @property
+    def bdp_bytes(self) -> float:
+        """Bandwidth-delay product: the bytes on their way where nothing waits."""
+        return self.rate_bps * self.base_rtt_ns / 8e9
+
+    @property
+    def buffer_bdp(self) -> float | None:
+        """The buffer as a multiple of the bandwidth-delay product."""
+        return None if self.buffer_bytes is None else self.buffer_bytes / self.bdp_bytes
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "base_rtt_ns": self.base_rtt_ns,
+            "bottleneck": self.bottleneck,
+            "rate_bps": self.rate_bps,
+            "bdp_bytes": round(self.bdp_bytes),
+            "buffer_bytes": self.buffer_bytes,
+            "buffer_bdp": self.buffer_bdp,
+        }
+
+
+def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
+    """None without a rate on the path, with a rate or delay that varies, or where the connections' paths differ."""
+    there, other = (path_links(point, flow, back=back) for back in (flow.reversed, not flow.reversed))
+    limits = [(rate, link.name) for link in there if (rate := link.links[0].constant_bps)]
+    varies = any(changing(point, flow, back=back) or len(ways(point, flow, back=back)) > 1 for back in (False, True))
+    if not limits or varies:
+        return None
+    rate, place = min(limits, key=lambda limit: limit[0])
+    frame = _FRAME_BYTES[flow.family == IPV6]
+    base_ns = there[0].lag_ns + other[0].lag_ns + _sending_ns(there, frame) + _sending_ns(other, frame)
+    return PathFacts(round(base_ns), place, rate, _buffer(point, place))
+
+
+def _sending_ns(links: Sequence[PathLink], frame: int) -> float:
+    """How long the switches' ports send a frame; a host's limiter lets a single one go at once."""
+    rates = [(link.links[0].constant_bps, link.overhead) for link in links[1:]]
+    return sum((frame + overhead) * 8e9 / rate for rate, overhead in rates if rate)
+
+
+def _buffer(point: Point, place: str) -> int | None:
+    switch, _, onward = place.partition(":")
+    if onward:
+        value = port_setting(point, switch, onward, "buffer")
+    else:
+        value = point.settings.get(place, {}).get("htb_buffer", htb.DEFAULT_BUFFER)
+    return None if value in (None, "none") else int(str(value))

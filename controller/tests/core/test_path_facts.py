@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan implies of a flow's path, by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from testctl.core.path_facts import PathFacts, path_facts
+from testctl.plan import load_plan
+
+TUPLES = {
+    ("switch:receiver", "rate"): "20mbit",
+    ("switch:sender", "rate"): "50mbit",
+    ("switch", "delay"): "5ms",
+    ("bulk", "bytes"): "1MB",
+}
+
+
+def facts(changes: dict[tuple[str, str], str]) -> PathFacts | None:
+    tuples = [[*names, text] for names, text in (TUPLES | changes).items()]
+    plan = {"about": "a path", "topology": "pair", "flows": {"bulk": "sender -> receiver"}, "tuples": tuples}
+    (point,) = load_plan(json.dumps(plan).encode()).points
+    return path_facts(point, point.flows[0])
+
+
+def test_a_bottleneck_at_a_port() -> None:
+    found = facts({("switch:receiver", "buffer"): "25kB"})
+    assert found is not None
+    assert found.base_rtt_ns == 10_000_000 + 66 * 8 * 50 + 66 * 8 * 20
+    assert (found.bottleneck, found.rate_bps, found.buffer_bytes) == ("switch:receiver", 20e6, 25_000)
+    assert found.bdp_bytes == pytest.approx(25_092, abs=1)
+    assert found.buffer_bdp == pytest.approx(0.9963, abs=1e-4)
+
+
+def test_of_a_reversed_flow_the_data_s_way_counts() -> None:
+    found = facts({("bulk", "reverse"): "on"})
+    assert found is not None
+    assert (found.bottleneck, found.rate_bps, found.buffer_bytes, found.buffer_bdp) == (
+        "switch:sender",
+        50e6,
+        None,
+        None,
+    )
+
+
+def test_a_host_s_limiter() -> None:
+    """It lets a single packet go at once, and has a buffer of its own."""
+    found = facts({("sender", "htb_rate"): "1mbit"})
+    assert found is not None
+    assert (found.bottleneck, found.base_rtt_ns, found.buffer_bytes) == ("sender", 10_036_960, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "changes", [{("switch:receiver", "rate"): "20mbit; 1s 10mbit"}, {("switch", "delay"): "5ms; 1s 6ms"}]
+)
+def test_what_varies_has_none(changes: dict[tuple[str, str], str]) -> None:
+    assert facts(changes) is None
+
+
+def test_without_a_rate_there_is_no_bottleneck() -> None:
+    assert facts({("switch:receiver", "rate"): "none", ("switch:sender", "rate"): "none"}) is None
