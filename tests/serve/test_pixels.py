@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from testctl.report.style import RETRANS
+from testctl.charts.style import RETRANS
 
 from tests.serve.conftest import Shown, wait
 

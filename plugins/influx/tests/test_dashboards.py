@@ -17,7 +17,7 @@ import pytest
 import yaml
 from testctl.curves import curves
 from testctl.metrics import metric_names
-from testctl.report.style import VERDICT_LOOKS
+from testctl.charts.style import VERDICT_LOOKS
 from testctl_influx.generate import files
 from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS

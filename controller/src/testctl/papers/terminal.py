@@ -12,7 +12,7 @@ from rich.text import Text
 from testctl.core.units import show_time
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import claims_table, reasons
-from testctl.report.style import CLAIM_LOOKS, VERDICT_LOOKS
+from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.report.terminal import plain_console
 
 

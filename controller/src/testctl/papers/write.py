@@ -20,7 +20,7 @@ from testctl.report.claims import BADGES, claim_rows
 from testctl.report.figures import save_figure
 from testctl.report.looks import styles
 from testctl.report.page import environment, flat
-from testctl.report.style import CLAIM_LOOKS, VERDICT_LOOKS
+from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.results.layout import REPORT, SCORECARD

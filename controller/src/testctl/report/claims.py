@@ -13,7 +13,7 @@ from rich.text import Text
 
 from testctl.core.units import show_metric
 from testctl.plan import Claim
-from testctl.report.style import CLAIM_LOOKS
+from testctl.charts.style import CLAIM_LOOKS
 from testctl.results import Run
 
 BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": "fail", "not measured": "skip"}

@@ -16,7 +16,7 @@ from testctl.curves import Line, seq
 from testctl.curves.core.figure import rate_bins
 from testctl.curves.core.thin import envelope
 from testctl.report.stalls import Stall
-from testctl.report.style import ACK, DATA, FATE_COLOURS, LANES, RETRANS, STALL
+from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, RETRANS, STALL
 
 MAX = 6000
 """Points of one line: more than a panel has pixels, with every extreme."""

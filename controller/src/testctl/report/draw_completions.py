@@ -14,7 +14,7 @@ from testctl.plan.request_figures import SLOWDOWN
 from testctl.report.completions import CompletionFigure
 from testctl.report.draw import MAX, SOFT, tidy
 from testctl.report.draw_response import MARKERS
-from testctl.report.style import LANES
+from testctl.charts.style import LANES
 
 
 def draw_completions(axes: Axes, shown: CompletionFigure) -> None:

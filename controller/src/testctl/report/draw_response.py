@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from testctl.report.draw import SOFT, tidy
 from testctl.report.response import Response
-from testctl.report.style import LANES
+from testctl.charts.style import LANES
 
 MARKERS = "os^Dv*PX"
 """One for each colour, and one on when the colours begin again: no two curves look alike."""

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from testctl.report.draw import SOFT, tidy
 from testctl.report.draw_response import MARKERS
-from testctl.report.style import LANES
+from testctl.charts.style import LANES
 from testctl.report.sweep_data import Cell, Line, Panel, Sweep
 
 _GROUP = 0.8

@@ -17,7 +17,7 @@ from testctl.curves.core.thin import envelope
 from testctl.metrics.recovery.measure import Recovery
 from testctl.records.schema import Array
 from testctl.report.draw import tidy
-from testctl.report.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW
+from testctl.charts.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW
 
 MAX = 8000
 """Bars of one kind; of more an envelope is drawn."""

@@ -10,7 +10,7 @@ from typing import Any
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.metrics import KEY_METRICS
-from testctl.report.style import (
+from testctl.charts.style import (
     ACK,
     DATA,
     FATE_COLOURS,

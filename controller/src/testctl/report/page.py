@@ -27,7 +27,7 @@ from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
-from testctl.report.style import VERDICT_LOOKS
+from testctl.charts.style import VERDICT_LOOKS
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text

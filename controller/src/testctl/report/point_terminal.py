@@ -10,7 +10,7 @@ from testctl_agent.spec.types import shown
 
 from testctl.report.fates import lines
 from testctl.report.metrics import metric_table
-from testctl.report.style import SHOWN_LOOKS
+from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.terminal import plain_console
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown

@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from testctl.core.units import show_time
-from testctl.report.style import SHOWN_LOOKS
+from testctl.charts.style import SHOWN_LOOKS
 
 
 class Progress:

@@ -23,7 +23,7 @@ from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
 from testctl.report.response import Response, responses
-from testctl.report.style import SHOWN_LOOKS
+from testctl.charts.style import SHOWN_LOOKS
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here

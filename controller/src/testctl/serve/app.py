@@ -18,6 +18,7 @@ from starlette.routing import Route
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 
+from testctl.charts import vega_script
 from testctl.curves import Window
 from testctl.report.looks import looks
 from testctl.serve import files
@@ -127,7 +128,7 @@ def _finite(value: Any) -> Any:
 
 
 def _files() -> dict[str, tuple[bytes, str]]:
-    """{address: (content, type)}: the page's own files, and plotly.js (MIT licence) as its package carries it."""
+    """{address: (content, type)}: the page's own files, and Vega as vl-convert carries it."""
     own = resources.files("testctl.serve").joinpath("static")
     found = {
         f"/static/{file.name}": (file.read_bytes(), _TYPES[Path(file.name).suffix])
@@ -135,8 +136,7 @@ def _files() -> dict[str, tuple[bytes, str]]:
         if Path(file.name).suffix in _TYPES
     }
     found["/"] = found.pop("/static/index.html")
-    plotly = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
-    found["/static/plotly.min.js"] = (plotly, _TYPES[".js"])
+    found["/static/vega.js"] = (vega_script(), _TYPES[".js"])
     return found
 
 

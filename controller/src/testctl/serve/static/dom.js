@@ -16,7 +16,6 @@ export const byId = (id) => document.getElementById(id);
 export const say = (text) => { byId("said").textContent = text; };
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
-// Plotly reads a little markup in names and texts.
 export const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 export const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
@@ -49,16 +48,16 @@ export const ask = async (path, parameters = {}, signal = undefined) => {
   return body;
 };
 
-// plotly.js takes a second or more to be evaluated: it is read when the page is on the screen and a figure comes into view.
+// The library that draws is read when the page is on the screen and a figure comes into view.
 let library = null;
 let read = () => new Promise((done, failed) => {
-  document.head.append(make("script", { src: "/static/plotly.min.js", onload: done, onerror: () => failed(new Refused("plotly.js can't be read: there are no figures.")) }));
+  document.head.append(make("script", { src: "/static/vega.js", onload: done, onerror: () => failed(new Refused("vega.js can't be read: there are no figures.")) }));
 });
-export const plotlyFrom = (reading) => { read = reading; };
+export const vegaFrom = (reading) => { read = reading; };
 export const task = () => new Promise((done) => setTimeout(done));
 // A page that nobody sees, in a tab behind others, has no frames: it waits for none.
 const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 1000); });
-export const plotly = () => (library ??= painted().then(read));
+export const vega = () => (library ??= painted().then(read).then(() => vegaEmbed));
 
 // Draws each element when it comes into view, one in a task, so that the page answers between them.
 const waiting = new Map();
@@ -68,7 +67,7 @@ const drawNow = (element) => {
   if (!act) return;
   waiting.delete(element);
   seen.unobserve(element);
-  drawing = drawing.then(plotly).then(task).then(() => element.isConnected && act()).catch((error) => element.replaceChildren(troubled(error.message)));
+  drawing = drawing.then(vega).then(task).then(() => element.isConnected && act()).catch((error) => element.replaceChildren(troubled(error.message)));
 };
 const seen = new IntersectionObserver((all) => all.forEach((one) => one.isIntersecting && drawNow(one.target)), { rootMargin: "200px" });
 export const whenSeen = (element, act) => { waiting.set(element, act); seen.observe(element); };

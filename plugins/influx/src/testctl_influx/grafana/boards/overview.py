@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.report.style import VERDICT_LOOKS
+from testctl.charts.style import VERDICT_LOOKS
 from testctl.results import VERDICTS
 
 from testctl_influx.grafana.influxql import chosen, named_by, over_time, table, values_of

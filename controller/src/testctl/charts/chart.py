@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure: a Vega-Lite specification and its data as columns; written to SVG, PNG and PDF by vl-convert.
+
+The browser draws the same specification (serve/static/chart.js).  See https://vega.github.io/vega-lite/docs/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+from testctl_agent.system import durable
+
+from testctl.core.units import Unit
+from testctl.results.atomic import naming_path
+from testctl.system import checkout
+
+Columns = Mapping[str, Sequence[Any]]
+"""Columns of the same length by name."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+INK, SOFT, GRID, LINE = "#1b1f24", "#5b6470", "#e3e6ea", "#8a8f98"
+"""Colours of texts, notes, the grid and the axes in files; in the browser they are the page's."""
+
+FONT = "system-ui, 'DejaVu Sans', sans-serif"
+WIDTH, HEIGHT = 560, 250
+"""Of a panel of a file, in CSS pixels."""
+
+KINDS: Mapping[str, Sequence[Unit]] = {
+    "rate": (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3), Unit("b/s", 1)),
+    "size": (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3), Unit("B", 1)),
+    "time": (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3), Unit("ns", 1)),
+    "share": (Unit("%", 1e4),),
+    "count": (Unit("packets", 1),),
+}
+"""Units of a quantity, the largest first; values are in the last one, shares in millionths."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure without data values in its specification.
+
+    spec     Vega-Lite; its data sets are {"name": …}, and its y axis over time is completed by `ranged`
+    data     the columns of each data set
+    title    what the page has as a heading above the figure, and a file in it
+    note     what one value stands for, and what is left out
+    spoken   the figure in words, for who can't see it
+    kind     a name of KINDS if y has to fit `range`; "" where the specification says it all
+    range    least and greatest y in the base unit, of which figures side by side share the union
+    """
+
+    spec: Mapping[str, Any]
+    data: Mapping[str, Columns]
+    title: str = ""
+    note: str = ""
+    spoken: str = ""
+    kind: str = ""
+    range: tuple[float, float] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """What the browser gets."""
+        return {
+            "spec": self.spec, "data": self.data, "title": self.title, "note": self.note, "spoken": self.spoken,
+            "kind": self.kind, "range": self.range, **self.more,
+        }  # fmt: skip
+
+    def ranged(self) -> dict[str, Any]:
+        """The specification with its y axis, as serve/static/chart.js completes it."""
+        if not self.kind or self.range is None:
+            return dict(self.spec)
+        low, high = self.range
+        unit = unit_of(self.kind, max(abs(low), abs(high)))
+        axis = {"title": unit.name, "labelExpr": f"format(datum.value / {unit.size:g}, '~g')"}
+        return {**self.spec, "encoding": {**self.spec["encoding"], "y": {**self.spec["encoding"]["y"], "axis": axis,
+            "scale": {**self.spec["encoding"]["y"].get("scale", {}), "domain": [low, high]}}}}  # fmt: skip
+
+    def whole(self) -> dict[str, Any]:
+        """A specification with its data, for a file."""
+        return {**self.ranged(), "datasets": {name: rows(columns) for name, columns in self.data.items()}}
+
+
+def unit_of(kind: str, most: float) -> Unit:
+    """The unit in which `most` is at least 1, else the smallest."""
+    return next((unit for unit in KINDS[kind] if most >= unit.size), KINDS[kind][-1])
+
+
+def rows(columns: Columns) -> list[dict[str, Any]]:
+    """Columns as Vega's rows."""
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def config() -> dict[str, Any]:
+    """How all figures of files look: quiet axes and grid, titles on the left, legends above the data."""
+    axis = {"gridColor": GRID, "domainColor": LINE, "tickColor": LINE, "labelColor": INK, "titleColor": INK,
+            "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT}  # fmt: skip
+    return {
+        "font": FONT, "background": "white", "axis": axis, "view": {"stroke": None},
+        "legend": {"orient": "top", "title": None, "labelLimit": 400, "symbolStrokeWidth": 2, "labelFont": FONT},
+        "title": {"anchor": "start", "fontSize": 14, "subtitleColor": SOFT, "subtitleFontSize": 11, "offset": 8},
+        "facet": {"spacing": 24}, "concat": {"spacing": 36},
+    }  # fmt: skip
+
+
+def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
+    """Write figures side by side, `columns` in a line, as .svg, .png or .pdf, at once; no date is in the file.
+
+    Raises TestbedError where the file can't be written, ValueError for another suffix.
+    """
+    convert = {".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf}
+    if path.suffix not in convert:
+        raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
+    panels = [_panel(chart, number) for number, chart in enumerate(charts)]
+    datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
+    whole = {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
+             "resolve": {"scale": {"color": "independent", "strokeDash": "independent", "shape": "independent"}}}  # fmt: skip
+    given = {"scale": 2.0} if path.suffix == ".png" else {}
+    drawn = convert[path.suffix](whole, **given)
+    with naming_path(path, "the figure was not written; the results are kept"):
+        durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
+    return path
+
+
+def _panel(chart: Chart, number: int) -> dict[str, Any]:
+    """A figure of a file, with its title; its data sets have names of their own."""
+    text = {"text": chart.title, "subtitle": chart.note} if chart.note else {"text": chart.title}
+    spec = {"width": WIDTH, "height": HEIGHT, **chart.whole(), "title": text}
+    return _renamed(spec, {name: f"{name} {number}" for name in chart.data})
+
+
+def _renamed(spec: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(spec, Mapping):
+        found = {key: _renamed(value, names) for key, value in spec.items() if key not in ("data", "datasets")}
+        if "data" in spec:
+            found["data"] = {"name": names[spec["data"]["name"]]}
+        if "datasets" in spec:
+            found["datasets"] = {names[name]: values for name, values in spec["datasets"].items()}
+        return found
+    return [_renamed(one, names) for one in spec] if isinstance(spec, list | tuple) else spec
+
+
+def vega_script() -> bytes:
+    """Vega-Embed with Vega and Vega-Lite (BSD licence) as one script that defines `vegaEmbed`; kept in the cache.
+
+    vl-convert takes seconds to put it together.
+    """
+    file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(vl_convert.__version__.encode()).hexdigest()[:16]}.js"
+    with suppress(OSError):
+        return file.read_bytes()
+    script = f"(() => {{ {vl_convert.javascript_bundle('window.vegaEmbed = vegaEmbed;')} }})();".encode()
+    with suppress(OSError):
+        durable.make_directory(file.parent)
+        durable.write(file, script)
+    return script

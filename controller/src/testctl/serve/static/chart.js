@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws a figure that testctl/charts made: a Vega-Lite specification, completed by its data and the page's colours.
+import { css, isDark, vega, units } from "./dom.js";
+
+const rows = (columns) => {
+  const names = Object.keys(columns);
+  return columns[names[0]]?.map((_, i) => Object.fromEntries(names.map((name) => [name, columns[name][i]]))) ?? [];
+};
+// Of figures side by side: the least and the greatest value of all.
+export const union = (charts) => charts.filter((one) => one?.range).map((one) => one.range)
+  .reduce((all, one) => (all ? [Math.min(all[0], one[0]), Math.max(all[1], one[1])] : one), null);
+const ranged = (spec, kind, range) => {
+  if (!kind || !range) return spec;
+  const [size, unit] = units[kind](Math.max(Math.abs(range[0]), Math.abs(range[1])));
+  const y = { ...spec.encoding.y, axis: { ...spec.encoding.y.axis, title: unit, labelExpr: `format(datum.value / ${size}, '~g')` }, scale: { ...spec.encoding.y.scale, domain: range } };
+  return { ...spec, encoding: { ...spec.encoding, y } };
+};
+// As testctl/charts/chart.py's config, in the page's colours.
+const config = () => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
+  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 },
+  legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12 },
+  header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") } });
+// Colours that need more light on a dark page.
+const shaded = (spec, dark) => JSON.parse(Object.entries(dark).reduce((text, [one, other]) => text.replaceAll(one, other), JSON.stringify(spec)));
+
+// Draws it into an element and returns Vega's view; range: y, where it is not the figure's own.
+export const drawChart = async (element, chart, looks, range = chart.range) => {
+  const embed = await vega();
+  const spec = ranged(isDark() ? shaded(chart.spec, looks.dark) : chart.spec, chart.kind, range);
+  const datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
+  const width = spec.facet || spec.encoding?.facet || spec.encoding?.column ? {} : { width: "container", autosize: { type: "fit", contains: "padding" } };
+  element.dataset.vega?.length && element.replaceChildren();
+  const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...width, ...spec, datasets, config: config() },
+    { actions: false, renderer: "canvas", mode: "vega-lite", ast: false, tooltip: { theme: isDark() ? "dark" : "light" } });
+  element.setAttribute("aria-label", chart.spoken || chart.title);
+  return view;
+};
