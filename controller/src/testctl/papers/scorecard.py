@@ -31,7 +31,7 @@ class Scorecard:
 
     @property
     def claims(self) -> list[Claim]:
-        return [claim for run in self.runs for claim in claims_of(run)]
+        return [claim for run in self.runs for claim in claims_of(run.summary)]
 
     @property
     def digest(self) -> str:
@@ -62,7 +62,7 @@ class Scorecard:
         """Claims without a verdict or a reason, and failed expectations of the plans."""
         lines = [f"{claim.plan}: {claim.claim}: {claim.open}" for claim in self.claims if claim.open]
         for run in self.runs:
-            properties = {claim.claim for claim in claims_of(run) if not claim.numeric}
+            properties = {claim.claim for claim in claims_of(run.summary) if not claim.numeric}
             lines += [
                 f"{run.summary['plan']}: {e['name']}: {e['detail']}"
                 for e in run.summary.get("expectations", [])

@@ -8,7 +8,7 @@ import os
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, PackageLoader
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
@@ -18,8 +18,8 @@ from testctl.papers.draw import draw_scorecard
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import BADGES, claim_rows
 from testctl.report.figures import save_figure
-from testctl.report.looks import styles
-from testctl.report.page import environment, flat
+from testctl.report.looks import own_file
+from testctl.report.run_page import flat
 from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
@@ -52,8 +52,13 @@ def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
 
 def render(card: Scorecard, out: Path, figure: bytes) -> str:
     """The page; links to the runs' reports are relative to `out`."""
-    env = environment()
-    env.loader = ChoiceLoader([PackageLoader("testctl.papers", "."), PackageLoader("testctl.report", ".")])
+    env = Environment(
+        loader=PackageLoader("testctl.papers", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     groups = {plan: claim_rows(list(claims)) for plan, claims in groupby(card.claims, key=lambda claim: claim.plan)}
     return env.get_template("scorecard.html").render(
         card=card,
@@ -73,5 +78,5 @@ def render(card: Scorecard, out: Path, figure: bytes) -> str:
         ],
         versions=flat(card.versions),
         figure=Markup("data:image/png;base64," + base64.b64encode(figure).decode("ascii")),
-        css=Markup(styles()),
+        css=Markup(own_file("serve/static/app.css") + own_file("papers/scorecard.css")),
     )

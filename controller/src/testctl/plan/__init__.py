@@ -23,6 +23,7 @@ from testctl.plan.points import MAX_POINTS, coverage, expand
 from testctl.plan.registry import MetricInfo, Registry
 from testctl.plan.schema import schema
 from testctl.plan.topology import topology_dir, topology_names
+from testctl.plan.written_bounds import Written, written_bounds
 
 __all__ = [
     "CLAIM_VERDICTS",
@@ -45,6 +46,7 @@ __all__ = [
     "PointVerdict",
     "Registry",
     "Topology",
+    "Written",
     "compared_with",
     "cost_ms",
     "coverage",
@@ -59,4 +61,5 @@ __all__ = [
     "topology_dir",
     "topology_names",
     "verdict_alone",
+    "written_bounds",
 ]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +14,6 @@ from rich.text import Text
 from testctl.core.units import show_metric
 from testctl.plan import Claim
 from testctl.charts.style import CLAIM_LOOKS
-from testctl.results import Run
 
 BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": "fail", "not measured": "skip"}
 """The page's class of each verdict."""
@@ -22,9 +21,9 @@ BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": 
 _MANY = 1000
 
 
-def claims_of(run: Run) -> list[Claim]:
-    """What the run found of its papers."""
-    return [Claim.from_json(found) for found in run.summary.get("claims", [])]
+def claims_of(summary: Mapping[str, Any]) -> list[Claim]:
+    """What a run found of its papers."""
+    return [Claim.from_json(found) for found in summary.get("claims") or []]
 
 
 def show_published(claim: Claim) -> str:

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from testctl.plan import failures
+from testctl.plan.failures import Shared
+from testctl.report.expectations import Judged
 from testctl.report.factors import factors
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED
@@ -32,14 +35,71 @@ def failure_lines(points: Sequence[RunPoint]) -> list[tuple[str, str]]:
 
     Points that did not get as far as a verdict are not among those that it is compared with.
     """
-    swept = [factor for factor in factors(points) if factor.label]
     found = []
-    for verdict, (verb, among) in _AMONG.items():
-        there = [point for point in points if point.verdict in among]
-        failed = [point.verdict == verdict for point in there]
+    for verdict, (verb, _) in _AMONG.items():
+        values, failed = _compared(points, verdict)
         if sum(failed) < failures.LEAST:
             continue
-        shared = failures.in_words([{one.label: one.of[point.id] for one in swept} for point in there], failed)
-        count = f"all {len(there)}" if all(failed) else f"{sum(failed)} of {len(there)}"
-        found.append((verdict, f"{count} points {verb}" + (f": {shared}" if shared else "")))
+        shared = failures.in_words(values, failed)
+        found.append((verdict, f"{_count(failed)} points {verb}" + (f": {shared}" if shared else "")))
     return found
+
+
+def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> list[dict[str, Any]]:
+    """What failure_lines() says, for a table: {"verdict", "count", "rows": [{"share", "where", "worst"}], "more"}.
+
+    where  [(factor's label, value)], which all points of the row have
+    worst  of the expectations that these points fail, each "metric value"
+    """
+    found = []
+    for verdict in _AMONG:
+        shared = shared_by(points, verdict)
+        _, failed = _compared(points, verdict)
+        if sum(failed) < failures.LEAST or not shared:
+            continue
+        left = [point for point in points if point.verdict == verdict]
+        of = {factor.label: factor.of for factor in factors(points)}
+        rows = []
+        for one in shared:
+            members = [p for p in left if all(of[label][p.id] == value for label, value in one.condition)]
+            left = [point for point in left if point not in members]
+            rows.append({"share": _count_of(one), "where": [list(pair) for pair in one.condition],
+                         "worst": _worst(members, expected)})  # fmt: skip
+        found.append({"verdict": verdict, "count": _count(failed), "rows": rows, "more": len(left)})
+    return found
+
+
+def shared_by(points: Sequence[RunPoint], verdict: str) -> list[Shared]:
+    """What distinguishes the points with a verdict from those that got as far."""
+    return failures.shared_values(*_compared(points, verdict))
+
+
+def telling_labels(points: Sequence[RunPoint]) -> list[str]:
+    """Labels of factors: those first that failing points share, most telling first; then those of most values."""
+    named = [label for verdict in _AMONG for one in shared_by(points, verdict) for label, _ in one.condition]
+    others = sorted(factors(points), key=lambda factor: -len(factor.values))
+    return list(dict.fromkeys([*named, *(factor.label for factor in others)]))
+
+
+def _compared(points: Sequence[RunPoint], verdict: str) -> tuple[list[dict[str, str]], list[bool]]:
+    """Values of the points that got as far as a verdict, and which of them have it."""
+    swept = [factor for factor in factors(points) if factor.label]
+    there = [point for point in points if point.verdict in _AMONG[verdict][1]]
+    return [{one.label: one.of[point.id] for one in swept} for point in there], [p.verdict == verdict for p in there]
+
+
+def _worst(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
+    found = []
+    for one in expected:
+        failing = [point for point in points if one.verdict == "fail" and point.id in one.points]
+        if failing and (value := one.worst(failing)):
+            found.append(f"{one.metric} {value}" + (f", want {one.bound}" if one.bound else ""))
+    return "; ".join(dict.fromkeys(found))
+
+
+def _count(failed: Sequence[bool]) -> str:
+    return f"all {len(failed)}" if all(failed) else f"{sum(failed)} of {len(failed)}"
+
+
+def _count_of(one: Shared) -> str:
+    return f"all {one.points}" if one.failed == one.points else f"{one.failed} of {one.points}"

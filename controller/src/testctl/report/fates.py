@@ -73,6 +73,22 @@ class Fates:
     def left_out(self) -> int:
         return sum(count for *_, count in self.counts) - len(self.packets)
 
+    def to_json(self) -> dict[str, Any]:
+        """As the page's scripts read it."""
+        names = ("switch", "rule", "conn", "asked", "happened", "which")
+        return {
+            "asked": [
+                [*(one[name] for name in names), one["fault"] or one["note"], int(bool(one["fault"]))]
+                for one in self.asked
+            ],
+            "counts": [list(count) for count in self.counts],
+            "packets": [
+                [f"{p.time_ns / 1e9:.9f}", p.port, p.flow, p.packet, p.what, p.queue_bytes if p.queue_bytes >= 0 else ""]
+                for p in self.packets
+            ],
+            "left_out": self.left_out,
+        }
+
 
 def read_fates(point: RunPoint, records: Records) -> Fates:
     """All fates of a point."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of serve and of report.html have to know to draw: colours, figures; and the scripts as one."""
+"""What the page's scripts have to know to draw: colours, figures; and the scripts as one, for report.html."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from testctl.charts.style import (
     WINDOW,
 )
 
-_MODULES = ("dom.js", "plots.js", "board.js", "stalls.js", "sweep.js")
-"""Of serve/static, each after those that it imports."""
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w.]+)";', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:const|let|class|(?:async )?function) (\w+)", re.MULTILINE)
 
 _FIGURE = ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")
 
@@ -54,23 +54,28 @@ def looks() -> dict[str, Any]:
     }
 
 
-def styles() -> str:
-    """serve's style sheet and what the report has besides."""
-    return own_file("serve/static/app.css") + own_file("report/report.css")
+def script(*names: str) -> str:
+    """Modules of serve, and those that they import, as one script: a page that was opened as a file loads none."""
+    texts: dict[str, str] = {}
+    for name in names:
+        _gather(name, texts)
+    return "\n".join(['"use strict";', "const modules = {};", *(_as_function(*one) for one in texts.items())])
 
 
-def script() -> str:
-    """serve's modules and the report's own as one script: a page that was opened as a file loads no modules."""
-    parts = [_as_function(name, own_file(f"serve/static/{name}")) for name in _MODULES]
-    return "\n".join(
-        ['"use strict";', "const modules = {};", *parts, _as_function("report.js", own_file("report/report.js"))]
-    )
+def _gather(name: str, texts: dict[str, str]) -> None:
+    """A module after those that it imports."""
+    if name in texts:
+        return
+    text = own_file(f"serve/static/{name}")
+    for _, other in _IMPORT.findall(text):
+        _gather(other, texts)
+    texts[name] = text
 
 
 def _as_function(name: str, text: str) -> str:
     """A module as a function that is called at once: imports become constants, exports what it returns."""
-    exported = re.findall(r"^export (?:const|let|class|(?:async )?function) (\w+)", text, re.MULTILINE)
-    text = re.sub(r'^import (\{[^}]*\}) from "\./([\w.]+)";', r'const \1 = modules["\2"];', text, flags=re.MULTILINE)
+    exported = _EXPORT.findall(text)
+    text = _IMPORT.sub(r'const \1 = modules["\2"];', text)
     text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
     return f'modules["{name}"] = (() => {{\n{text}return {{ {", ".join(exported)} }};\n}})();'
 

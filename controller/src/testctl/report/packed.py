@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data in report.html: JSON in which a column is its differences, deflated, as base85; report.js reads it.
+"""Data in report.html: JSON in which a column is its differences, deflated, as base85; static/export.js reads it.
 
-A column [unit, d0, d1, …] stands for the whole numbers unit * d0, unit * (d0 + d1), …: unit is what divides them all.
+{"~": [unit, d0, d1, …]} stands for the whole numbers unit * d0, unit * (d0 + d1), …: unit is what divides them all.
 The bytes depend on the data and on the zlib library alone.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from testctl.curves import Window
 from testctl.records.schema import Array, Ints
+from testctl.report.answer_text import answer_text
 
 DIGITS = 4
 """Significant digits of a length of time: as many as a figure shows."""
@@ -26,13 +27,18 @@ SAFE = str.maketrans("<>&", ",.:")
 EXACT_SHARE = 20
 """Times of a whole point that has every sample are rounded to 2 ** -EXACT_SHARE of its length."""
 
-_COLUMNS = ("t", "y", "least", "most", "length", "flags", "ecn")
+COLUMN = "~"
+"""The only key of an object that stands for a column."""
+
+_SHORT = 4
+"""Numbers of a list that gains nothing as a column."""
+
+_TIMES, _VALUES = ("t", "x2"), ("y", "y2")
 
 
 def packed(data: Any) -> str:
     """What stands in a script element."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return deflated(text.encode(errors="replace"))
+    return deflated(answer_text(_columns(data)).encode(errors="replace"))
 
 
 def deflated(content: bytes) -> str:
@@ -48,28 +54,39 @@ def column(values: Sequence[int] | Ints) -> list[int]:
     return [unit, *np.diff(numbers // unit, prepend=0).tolist()]
 
 
-def drawn(data: Mapping[str, Any], kind: str, whole_ns: int) -> dict[str, Any]:
-    """A figure's data with its lines as columns, as precise as it can be seen.
+def _columns(data: Any) -> Any:
+    """The same with each list of whole numbers as a column."""
+    if isinstance(data, Mapping):
+        return {key: _columns(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        if len(data) > _SHORT and all(type(value) is int for value in data):
+            return {COLUMN: column(data)}
+        return [_columns(value) for value in data]
+    return data
 
-    kind      the unit of y; of "time" it is rounded to DIGITS significant digits, of any other it stays as it is
-    whole_ns  the length of the point if that is what the figure shows; 0 for a window of it
 
-    Times of a thinned figure are rounded to a quarter of one of its columns, those of a window with every packet are
-    exact.  Bins stay as they are.
+def rounded(answer: Mapping[str, Any], kind: str, window: Window) -> dict[str, Any]:
+    """A figure of a whole point as precise as it can be seen.
+
+    kind  the unit of y: a length of time is rounded to DIGITS significant digits, anything else stays as it is
+
+    Times of a thinned figure are rounded to a quarter of one of its columns; bins stay as they are.
     """
-    bucket = data["bucket_ns"]
-    step = 1 if "fine_ns" in data else max(bucket // 4 if bucket else whole_ns >> EXACT_SHARE, 1)
-    lines = [_line(line, step, kind == "time") for line in data["lines"]]
-    return {**data, "lines": lines}
+    if "fine_ns" in answer:
+        return dict(answer)
+    step = max(answer["bucket_ns"] // 4 if answer["bucket_ns"] else window.span >> EXACT_SHARE, 1)
+    return {**answer, "lines": [_set(line, step, kind == "time") for line in answer["lines"]]}
 
 
-def _line(line: Mapping[str, Any], step: int, rounded: bool) -> dict[str, Any]:
-    found = dict(line)
-    if step > 1:
-        found["t"] = (np.asarray(line["t"], np.int64) + step // 2) // step * step
-    if rounded:
-        found["y"] = _digits(np.asarray(line["y"], np.int64))
-    return {name: column(value) if name in _COLUMNS else value for name, value in found.items()}
+def _set(columns: Mapping[str, Any], step: int, timed: bool) -> dict[str, Any]:
+    found = dict(columns)
+    for name in _TIMES:
+        if name in columns:
+            found[name] = ((np.asarray(columns[name], np.int64) + step // 2) // step * step).tolist()
+    for name in _VALUES:
+        if timed and name in columns:
+            found[name] = _digits(np.asarray(columns[name], np.int64)).tolist()
+    return found
 
 
 def _digits(values: Ints) -> Array:

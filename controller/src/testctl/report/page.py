@@ -1,102 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes report.html: one self-contained file, with all text of a plan escaped."""
+"""Writes report.html: the page of `testctl serve` as one file, with its answers about one run.
+
+All that a plan or a result says is inside packed script elements, which static/export.js reads: none of it is markup.
+"""
 
 from __future__ import annotations
 
-import base64
 import hashlib
+import html
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from testctl_agent.system import durable
 
-from testctl.core.units import show_time
+from testctl.charts import vega_script
 from testctl.report import packed as packing
-from testctl.report.claims import claim_rows, claims_of
-from testctl.report.embedded import COLUMNS, as_script, embedded
-from testctl.report.factors import Factor, describe, factors
-from testctl.report.failures import failure_lines, failures_first
-from testctl.report.looks import looks, script, styles
-from testctl.report.metrics import Column, columns, metric_table
+from testctl.report.embedded import embedded
+from testctl.report.looks import looks, own_file, script
 from testctl.report.packed import deflated, packed
-from testctl.report.provenance import lines
-from testctl.report.response import responses
-from testctl.charts.style import VERDICT_LOOKS
-from testctl.report.sweep_choice import sweeps_of_run
+from testctl.report.point_page import point_page
+from testctl.report.run_page import Found, run_page, run_sweeps
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
-from testctl.results.layout import FIGURES, PAPER, REPORT, VERDICTS
+from testctl.results.layout import REPORT
 from testctl.system import checkout
 
 TOGETHER = 20
-"""Points whose details share a script element."""
+"""Points whose details share a script element: they repeat most of it."""
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+"""Nothing is loaded, from no other server and from no file."""
+
+_STYLE = '<link rel="stylesheet" href="/static/app.css">'
+_SCRIPT = '<script type="module" src="/static/main.js"></script>'
 
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
-    """The page of a run.  `data`: point_data by point id, where the caller has it already."""
-    varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
-    sweeps = sweeps_of_run(run)
+    """The page of a run.  `data`: point_data by point id, where the caller has it already; the others have no figures."""
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
-    same, details = _first_with(blocks), _in_groups(run.points)
-    points = {
-        point.id: _point(point, varying, table, blocks.get(point.id))
-        | {"same": same.get(point.id, ""), "group": n // TOGETHER}
-        for n, point in enumerate(run.points)
+    found, first = Found(run.path, run.summary, run.points), _first_with(blocks)
+    page = run_page(found, run.plan_text)
+    if run.summary:  # a complete run is renamed once its report is written
+        page |= {"name": run.name, "state": "complete"}
+    answers = {
+        "looks": looks(),
+        "run": page,
+        "sweeps": run_sweeps(found, run.plan_text),
+        "together": TOGETHER,
+        "not_drawn": [point.id for point in run.points if point.has_records and not blocks.get(point.id)],
     }
-    template = environment().get_template("report.html")
-    return template.render(
-        run=run,
-        plan=run.summary.get("plan", run.name.partition("-")[2] or run.name),
-        about=run.summary.get("about", ""),
-        counts=_counts(run),
-        statement=lines(run.summary),
-        claims=claim_rows(claims_of(run)),
-        expectations=_expectations(run),
-        reproduce=run.summary.get("reproduce", "testctl run PLAN"),
-        versions=flat(run.versions),
-        looks=VERDICT_LOOKS,
-        columns=table,
-        varying=varying,
-        points=list(points.values()),
-        details=details,
-        listed=[points[point.id] for point in failures_first(run.points)],
-        failures=failure_lines(run.points),
-        plan_text=run.plan_text,
-        figures=_figures(run),
-        responses=len(shown),
-        sweeps=len(sweeps),
-        index=Markup(
-            as_script(
-                _index(run, varying, table)
-                | {"responses": [asdict(one) for one in shown], "sweeps": [one.to_json() for one in sweeps]}
-            )
-        ),
-        css=Markup(styles()),
-        script=Markup(script()),
-        plotly=_plotly(),
-        width=COLUMNS,
-    )
-
-
-def environment() -> Environment:
-    """Environment for the templates of this directory, with autoescape."""
-    return Environment(
-        loader=PackageLoader("testctl.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    elements = [_element("e-run", packed(answers), run=page["name"])]
+    elements += [_element(f"m-{n}", packed(group)) for n, group in enumerate(_in_groups(run.points))]
+    for point, block in blocks.items():
+        if block:
+            other = first[point]
+            same = {} if other == point else {"same": other}
+            elements.append(_element(f"d-{point}", "" if same else block, **same))
+    return _page(run, [*elements, _element("e-vega", _vega())])
 
 
 def point_data(point: RunPoint) -> str | None:
-    """The text of the script element with a point's figures and lists, which report.js reads; None without records."""
+    """The text of the script element with a point's figures and lists; None without records."""
     data = embedded(point)
     return None if data is None else packed(data)
 
@@ -109,105 +75,46 @@ def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path
     return path
 
 
+def _page(run: Run, elements: Sequence[str]) -> str:
+    """serve's page with its style sheet and scripts in place of links to them."""
+    page = own_file("serve/static/index.html")
+    style = f"<style>\n{own_file('serve/static/app.css')}</style>"
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+    title = html.escape(str(run.summary.get("plan") or run.name))
+    scripts = "\n".join([*elements, f"<script>\n{script('export.js', 'main.js')}\n</script>"])
+    for old, new in (
+        (_STYLE, style),
+        (_SCRIPT, ""),
+        ("<title>testctl</title>", f"{policy}<title>{title} – testctl</title>"),
+        ("</body>", f"{scripts}\n</body>"),
+    ):
+        assert page.count(old) == 1, f"index.html: want {old} once"
+        page = page.replace(old, new)
+    return page
+
+
+def _element(name: str, text: str, **data: str) -> str:
+    """A script element that is not run, with its data- attributes."""
+    more = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items())
+    return f'<script type="text/plain" id="{name}"{more}>{text}</script>'
+
+
 def _first_with(blocks: Mapping[str, str | None]) -> dict[str, str]:
-    """Points whose packets are those of another point -> the first of these: settings that made no difference."""
+    """Point -> the first one with the same packets: settings that made no difference."""
     first: dict[str, str] = {}
-    found = {point: first.setdefault(data, point) for point, data in blocks.items() if data}
-    return {point: other for point, other in found.items() if other != point}
+    return {point: first.setdefault(data, point) for point, data in blocks.items() if data}
 
 
-def _in_groups(points: Sequence[RunPoint]) -> list[str]:
-    """The texts of the script elements with what TOGETHER points have besides figures; they repeat most of it."""
+def _in_groups(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
     groups = [points[at : at + TOGETHER] for at in range(0, len(points), TOGETHER)]
-    return [packed({point.id: _details(point) for point in group}) for group in groups]
+    return [{point.id: point_page(point) for point in group} for group in groups]
 
 
-def _figures(run: Run) -> Markup | None:
-    """The figures that the plan declares, side by side, as a data address; None without any."""
-    path = run.path / FIGURES / PAPER
-    if not path.exists():
-        return None
-    return Markup("data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii"))
-
-
-def _counts(run: Run) -> list[tuple[str, int]]:
-    return [(verdict, sum(point.verdict == verdict for point in run.points)) for verdict in VERDICTS]
-
-
-def _expectations(run: Run) -> list[dict[str, Any]]:
-    varying = factors(run.points)
-    names = {point.id: describe(point, varying) for point in run.points}
-    return [
-        {
-            "name": str(item.get("name", "")),
-            "verdict": str(item.get("verdict", "")),
-            "detail": str(item.get("detail", "")),
-            "points": [(point, names[point]) for point in item.get("points", []) if point in names],
-        }
-        for item in run.summary.get("expectations", [])
-    ]
-
-
-def _point(point: RunPoint, varying: Sequence[Factor], table: Sequence[Column], data: str | None) -> dict[str, Any]:
-    return {
-        "id": point.id,
-        "name": describe(point, varying),
-        "verdict": point.verdict,
-        "reason": point.reason,
-        "values": [(factor.values.index(factor.of[point.id]), factor.of[point.id]) for factor in varying],
-        "cells": [("" if value is None else repr(value), text) for value, text in (c.cell(point) for c in table)],
-        "data": data,
-        "recorded": point.has_records,
-    }
-
-
-def _details(point: RunPoint) -> dict[str, Any]:
-    """What a point's section has besides figures and lists."""
-    return {
-        "metrics": metric_table(point),
-        "tuples": [[entity, parameter, str(value)] for entity, parameter, value in point.tuples],
-        "captures": sorted(point.captures()),
-        "digest": point.digest,
-        "wall": show_time(point.wall_s * 1e9),
-        "virtual": show_time(point.virtual_s * 1e9),
-    }
-
-
-def _index(run: Run, varying: Sequence[Factor], table: Sequence[Column]) -> dict[str, Any]:
-    """What the matrix and the drawing code need to know of all points."""
-    return {
-        "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
-        "points": [
-            {
-                "id": point.id,
-                "verdict": point.verdict,
-                "at": [factor.of[point.id] for factor in varying],
-                "text": describe(point, varying),
-                "metrics": {column.heading: list(column.cell(point)) for column in table if column.is_of(point)},
-            }
-            for point in run.points
-        ],
-        "metrics": [column.heading for column in table],
-        "looks": looks(),
-    }
-
-
-def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Versions as rows of a table."""
-    rows: list[tuple[str, str]] = []
-    for name, value in versions.items():
-        rows += flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
-    return rows
-
-
-def _plotly() -> str:
-    """plotly.js as the plotly package carries it (MIT licence), which the page reads when a figure is drawn.
-
-    Packed it lies in the cache, if anything can be kept there: that takes longer than all else of a small report.
-    """
-    content = resources.files("plotly").joinpath("package_data/plotly.min.js").read_bytes()
+def _vega() -> str:
+    """Vega, packed.  That lies in the cache, if anything can be kept there: packing takes longer than a small report."""
+    content = vega_script()
     packer = Path(packing.__file__).read_bytes()
-    file = checkout.cache_dir() / "plotly" / hashlib.sha256(packer + content).hexdigest()[:16]
+    file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(packer + content).hexdigest()[:16]}.packed"
     with suppress(OSError):
         return file.read_text(encoding="ascii")
     text = deflated(content)

@@ -76,7 +76,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))
         detail = str(item.get("detail", ""))
         console.print(line.append(f"  {detail}") if detail else line, soft_wrap=True)
-    claims = claims_of(run)
+    claims = claims_of(run.summary)
     if claims:
         console.print(claims_table(claims))
         for line in reasons(claims):

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import resources
@@ -15,11 +13,11 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 
 from testctl.charts import vega_script
 from testctl.curves import Window
+from testctl.report.answer_text import answer_text
 from testctl.report.looks import looks
 from testctl.serve import files
 from testctl.serve.answers import answer, compressed
@@ -78,6 +76,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/sweep": sweep,
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
+        "/api/runs/{run}/points/{point}/events": lambda request: points.events(**request.path_params),
         "/api/runs/{run}/points/{point}/packets": packets,
         "/api/plans/{plan}": plan,
         "/api/trends/{point}": trend,
@@ -108,23 +107,8 @@ def _json(make: Callable[[Request], Any]) -> Callable[[Request], Response]:
 
 
 def _encoded(body: Any) -> bytes:
-    """JSON, with words() of texts of Parquet columns too; half a character, which UTF-8 has no bytes for, becomes a
-    question mark."""
-    text = json.dumps(_finite(body), ensure_ascii=False, separators=(",", ":"))
-    if untrusted.SUSPECT.search(text):
-        text = json.dumps(untrusted.cleaned(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="replace")
-
-
-def _finite(value: Any) -> Any:
-    """The same without NaN and infinity, which JSON has not got.  Lists of figures hold whole numbers only."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: item if key in ("t", "y", "least", "most") else _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
+    """Half a character, which UTF-8 has no bytes for, becomes a question mark."""
+    return answer_text(body).encode(errors="replace")
 
 
 def _files() -> dict[str, tuple[bytes, str]]:

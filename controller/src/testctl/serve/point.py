@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from testctl_agent.spec.types import shown
 
-from testctl.core.units import show_time
 from testctl.curves import Lane, Window, figure
 from testctl.records import read_parquet
 from testctl.records.schema import FATES
-from testctl.report.metrics import metric_table
+from testctl.report.point_page import point_events, point_page
 from testctl.report.stalls import FLAGS, read_stalls
 from testctl.results import layout
 from testctl.serve import listing
@@ -51,16 +49,8 @@ class Points:
         found, source = point_of(place), self._source(place)
         with source.lock:
             lanes, figures, duration_ns = source.lanes, source.figures, source.duration_ns
-        return {
+        return point_page(found) | {
             "run": place.parents[1].name,
-            "id": found.id,
-            "verdict": found.verdict,
-            "reason": found.reason,
-            "digest": found.digest,
-            "tuples": [[entity, parameter, shown(value)] for entity, parameter, value in found.tuples],
-            "metrics": metric_table(found),
-            "virtual": show_time(found.virtual_s * 1e9),
-            "wall": show_time(found.wall_s * 1e9),
             "packets": source.count,
             "duration_ns": duration_ns,
             "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MAX_LANES]],
@@ -69,6 +59,17 @@ class Points:
             "stalls": _stalls(source),
             "files": list(files(place).items()),
         }
+
+    def events(self, run: str, point: str) -> dict[str, Any]:
+        """Recoveries, fates and the distribution of latency; none without packets.  Raises Unknown, PlanError."""
+        place = listing.point_path(listing.run_path(self._root, run), point)
+        source = self._source(place)
+
+        def read() -> dict[str, Any]:
+            with source.lock:
+                return point_events(point_of(place), source.records) if source.records and source.count else {}
+
+        return self._drawn.get((place, "events"), _version(source), read)
 
     def figure(self, run: str, point: str, name: str, window: Window, lane: str, bin_ns: int = 0) -> dict[str, Any]:
         """One figure of a point in a window.  Raises Unknown, PlanError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,12 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.units import show_metric
-from testctl.plan import Judgement, figures_of
-from testctl.report.factors import describe, factors
-from testctl.report.failures import failure_lines
-from testctl.report.metrics import columns, number_of
-from testctl.report.page import flat
+from testctl.plan import Judgement
+from testctl.report.metrics import number_of
+from testctl.report.run_page import Found, overrides_of, plan_of, run_page, run_sweeps, time_of
 from testctl.report.sweep import sweep_of
-from testctl.report.sweep_choice import asked_spec, sweeps_of, swept_keys
+from testctl.report.sweep_choice import asked_spec
 from testctl.results import RunPoint, layout, shapes
-from testctl.results.provenance import Provenance
 from testctl.results.reader import load_point, read_json
 from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
@@ -39,23 +36,6 @@ _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 
 ALL_FLOWS = ""
 """As a flow's name: one number for all flows of a point."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """A run as it lies on disk; `damage` says in words what could not be read."""
-
-    path: Path
-    summary: Mapping[str, Any]
-    points: Sequence[RunPoint]
-    damage: Sequence[str]
-
-    @property
-    def state(self) -> str:
-        """complete, in progress, or damaged."""
-        if self.path.name.endswith(layout.IN_PROGRESS):
-            return "in progress"
-        return "damaged" if self.damage or not self.summary else "complete"
 
 
 class Runs:
@@ -128,11 +108,11 @@ def _line(path: Path) -> dict[str, Any]:
     kernels = versions.get("kernels") if isinstance(versions, Mapping) else None
     counts = head.get("counts")
     return line | {
-        "plan": str(head.get("plan") or _plan_of(path)),
+        "plan": str(head.get("plan") or plan_of(path)),
         "about": str(head.get("about") or ""),
-        "started": str(head.get("started") or _time_of(path)),
+        "started": str(head.get("started") or time_of(path)),
         "digest": str(head.get("digest") or ""),
-        "overrides": _overrides(head),
+        "overrides": overrides_of(head),
         "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
         "counts": {verdict: counts.get(verdict, 0) for verdict in _SHOWN} if isinstance(counts, dict) else {},
     }
@@ -253,76 +233,16 @@ def point_of(place: Path) -> RunPoint:
 
 
 def _page(found: Found) -> dict[str, Any]:
-    varying = factors(found.points)
-    names = sorted({metric for point in found.points for values in point.metrics.values() for metric in values})
-    flows = list(dict.fromkeys(flow for point in found.points for flow in point.metrics if flow != "*"))
-    shown = columns(found.points, found.summary)
-    summary = found.summary
-    versions = summary.get("versions")
-    return {
-        "name": found.path.name,
-        "state": found.state,
-        "damage": list(found.damage[:20]),
-        "plan": str(summary.get("plan") or _plan_of(found.path)),
-        "about": str(summary.get("about") or ""),
-        "started": str(summary.get("started") or _time_of(found.path)),
-        "wall_s": summary.get("wall_s"),
-        "digest": str(summary.get("digest") or ""),
-        "reproduce": str(summary.get("reproduce") or ""),
-        "overrides": _overrides(summary),
-        "versions": flat(versions) if isinstance(versions, Mapping) else [],
-        "expectations": summary.get("expectations") or [],
-        "counts": {verdict: sum(p.verdict == verdict for p in found.points) for verdict in _SHOWN},
-        "failures": failure_lines(found.points),
-        "files": list(files(found.path, without=layout.POINTS).items()),
-        "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
-        "flows": flows,
-        "metrics": names,
-        "columns": [[column.metric, column.heading, column.meaning] for column in shown],
-        "points": [
-            {
-                "id": point.id,
-                "verdict": point.verdict,
-                "reason": point.reason,
-                "name": describe(point, varying),
-                "at": [factor.of[point.id] for factor in varying],
-                "cells": [list(column.cell(point)) for column in shown],
-            }
-            for point in found.points
-        ],
-    }
+    return run_page(found, _plan_text(found), list(files(found.path, without=layout.POINTS).items()))
 
 
 def _sweeps(found: Found) -> dict[str, Any]:
+    return run_sweeps(found, _plan_text(found))
+
+
+def _plan_text(found: Found) -> str:
     plan = listing.own_file(found.path, layout.PLAN)
-    try:
-        specs = figures_of(plan.read_text(encoding="utf-8", errors="replace") if plan else "", layout.PLAN)
-    except PlanError:
-        specs = ()  # a plan of another version; its run is shown all the same
-    figures = [one.to_json() for one in sweeps_of(found.points, specs, found.summary)]
-    return {"figures": figures, "swept": swept_keys(found.points)}
-
-
-def _overrides(summary: Mapping[str, Any]) -> list[str]:
-    """What the run changed of its plan: "--set …" and "--without …", as it would be typed."""
-    try:
-        made = Provenance.from_json(summary)
-    except (TypeError, ValueError):
-        return []  # not as testctl writes it
-    without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
-    return [*(f"--set {words}" for words in made.overrides), *without]
-
-
-def _plan_of(path: Path) -> str:
-    return path.name.removesuffix(layout.IN_PROGRESS).partition("-")[2] or path.name
-
-
-def _time_of(path: Path) -> str:
-    """The start by the run's name, as summary.json would say it; "" when the name has none."""
-    day, t, clock = path.name.partition("-")[0].partition(".")[0].removesuffix("Z").partition("T")
-    if not (t and len(day) == 8 and len(clock) == 6 and (day + clock).isdigit()):
-        return ""
-    return f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}+00:00"
+    return plan.read_text(encoding="utf-8", errors="replace") if plan else ""
 
 
 def _plain(error: Exception) -> str:

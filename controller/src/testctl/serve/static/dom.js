@@ -21,9 +21,11 @@ export const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.
 
 export class Refused extends Error {}
 
-// Where answers come from, if not from a server: the report has them in itself.
+// Where answers come from, if not from a server: report.html, an export of one run, has them in itself.
 let own = null;
 export const answerFrom = (answer) => { own = answer; };
+export const isExport = () => own !== null;
+export const ONLY_SERVED = "This page is an export of one run. testctl serve also shows every packet, files, other runs and trends.";
 
 export const ask = async (path, parameters = {}, signal = undefined) => {
   if (own) return own(path, parameters);
@@ -91,9 +93,10 @@ export const showTime = (ns) => showIn("time", ns);
 export const at = (ns) => `${(ns / 1e9).toFixed(9).replace(/0{1,6}$/, "")} s`;
 export const when = (text) => (text ? text.slice(0, 16).replace("T", " ") : "–");
 
-export const badge = (verdict, all, text = verdict) => {
+export const badge = (verdict, all, text = verdict, instead = null) => {
   const element = make("span", { class: "badge" }, text);
-  const [colour, sign] = all.verdicts[verdict] || [null, ""];
+  const [colour, own] = all.verdicts[verdict] || [null, ""];
+  const sign = instead ?? own;
   if (colour) element.style.setProperty("--mine", colour);
   if (sign) element.prepend(make("span", { "aria-hidden": "true" }, `${sign} `));
   return element;
@@ -166,7 +169,7 @@ export const route = (path, parameters = {}) => {
   return "#/" + path.map(encodeURIComponent).join("/") + (query.size ? `?${query}` : "");
 };
 export const here = () => {
-  const [path, query] = (location.hash.replace(/^#\/?/, "")).split("?");
+  const [path, query] = (/^#\/(.*)/.exec(location.hash)?.[1] ?? "").split("?"); // "#main" is a place in a page
   const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
   return { path: path.split("/").filter(Boolean).map(decode), query: Object.fromEntries(new URLSearchParams(query || "")) };
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which view an address shows, and the keys.
-import { byId, drawn, here, make, route, say, troubled } from "./dom.js";
+import { ONLY_SERVED, byId, drawn, here, isExport, make, route, say, troubled } from "./dom.js";
 import { showRuns } from "./runs.js";
 import { showRun } from "./run.js";
 import { showPoint } from "./point.js";
@@ -24,22 +24,23 @@ const pages = [
   [/^compare$/, () => [["Runs", route([])], ["Comparison", ""]], showComparison],
   [/^trend$/, ([, point]) => [["Runs", route([])], [`Trend of ${point}`, ""]], showTrend],
 ];
+const EXPORTED = [showRun, showPoint, showComparison];
 const shape = (path) => path.filter((_, i) => i % 2 === 0).join("/");
 
-const crumbs = (list) => byId("crumbs").replaceChildren(...list.map(([text, address], i) => make("li", {},
-  make("a", { href: address || location.hash, "aria-current": i === list.length - 1 && "page" }, text))));
+const crumbs = (list) => byId("crumbs").replaceChildren(...list.slice(isExport() && list.length > 1 ? 1 : 0).map(([text, address], i) => make("li", {},
+  make("a", { href: address || location.hash, "aria-current": text === list.at(-1)[0] && "page" }, text))));
 
 const show = async () => {
   const now = here();
-  const found = pages.find(([pattern]) => pattern.test(shape(now.path)));
+  const found = pages.find(([pattern, , open]) => pattern.test(shape(now.path)) && (!isExport() || EXPORTED.includes(open)));
   if (view?.same?.(now)) { view.update(now); return; }
   view?.leave?.();
   view = null;
   search.value = "";
   const mine = ++turn;
   if (!found) {
-    crumbs(pages[0][1]());
-    main.replaceChildren(make("h1", {}, "No such page"), troubled("There is no such page. The list of runs is at the top left."));
+    if (!isExport()) crumbs(pages[0][1]());
+    main.replaceChildren(make("h1", {}, "No such page"), troubled(isExport() ? ONLY_SERVED : "There is no such page. The list of runs is at the top left."));
     return;
   }
   const [, trail, open] = found;
@@ -105,7 +106,8 @@ addEventListener("keydown", (event) => {
   if (act) { act(); event.preventDefault(); }
 });
 search.addEventListener("input", () => view?.search?.(search.value.trim().toLowerCase()));
-addEventListener("hashchange", show);
+addEventListener("hashchange", () => /^(#\/|#?$)/.test(location.hash) && show());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view?.restyle?.());
+if (isExport()) main.after(make("p", { class: "note" }, ONLY_SERVED));
 showMarks();
 show();

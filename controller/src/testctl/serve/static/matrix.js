@@ -24,7 +24,8 @@ const WORST = ["broken", "fail", "invalid", "skip", "not judged yet", "pass"];
 export const matrix = (run, looks, query, onCell) => {
   const labels = run.factors.map((factor) => factor.label);
   const place = (name, other) => { const found = labels.indexOf(name); return String(found >= 0 ? found : Math.min(other, labels.length - 1)); };
-  const state = { x: place(query.x, 0), y: place(query.y, 1), metric: run.metrics.includes(query.metric) ? query.metric : "",
+  const [first, second] = run.axes; // the most telling ones
+  const state = { x: place(query.x ?? first, 0), y: place(query.y ?? second, 1), metric: run.metrics.includes(query.metric) ? query.metric : "",
     flow: run.flows.includes(query.flow) ? query.flow : "", way: query.way in WAYS ? query.way : "mean" };
   const grid = scroll("Matrix", null, "matrix");
   const scale = make("p", { class: "scale" });
@@ -46,7 +47,7 @@ export const matrix = (run, looks, query, onCell) => {
   const controls = () => {
     const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
     const factors = labels.map((label, i) => [String(i), label]);
-    form.replaceChildren(choose("across", factors, state.x, change("x")), choose("down", factors, state.y, change("y")),
+    form.replaceChildren(...(labels.length > 1 ? [choose("across", factors, state.x, change("x")), choose("down", factors, state.y, change("y"))] : []),
       pick("metric", run.metrics, state.metric, change("metric")), ...(state.metric ? [make("button", { type: "button", onclick: () => change("metric")("") }, "Verdicts")] : []),
       ...(state.metric ? [choose("of points", Object.keys(WAYS).map((name) => [name, name]), state.way, change("way"))] : []),
       ...(state.metric && run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));

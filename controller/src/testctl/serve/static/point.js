@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One point: figures, stalls, packets, metrics.
-import { ask, at, badge, drawn, facts, here, looks, make, many, route, scroll, showTime, sorted, table, troubled, wrapped } from "./dom.js";
+import { ask, at, badge, drawn, facts, here, isExport, looks, make, many, route, scroll, showTime, sorted, table, troubled, wrapped } from "./dom.js";
 import { fileTable } from "./files.js";
 import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
+import { eventLists } from "./lists.js";
 import { stallList } from "./stalls.js";
 
 const FEW = 2e6; // ns: windows up to here have a table of packets when asked for
@@ -19,31 +20,41 @@ export const showPoint = async (place, now, ready) => {
   if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
   if (page.reason) place.append(make("p", { class: "error" }, page.reason));
   place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
-    make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
+    isExport() ? null : make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
     make("span", { class: "note" }, page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets")));
-  place.append(make("details", { class: "small" }, make("summary", {}, "What was asked, and files"), tuples(page),
-    make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
+  place.append(make("details", { class: "small" }, make("summary", {}, isExport() ? "What was asked" : "What was asked, and files"), tuples(page),
+    ...(isExport() ? [] : [make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`)]), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
 
   if (!page.figures.length) {
-    place.append(make("p", { class: "note" }, page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
+    place.append(make("p", { class: "note" }, page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
     queueMicrotask(() => drawn("figures"));
     return { mark: name };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
     { ...(board.isWhole() ? {} : board.view), lane: column.lane === page.lanes[0] ? "" : column.lane, and: (column.others || []).join(","), ...extra }));
   const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
-  const [lanes] = connections({ column, page }, () => { put({}, false); board.show(); changed(); });
+  const [lanes, tellLanes] = connections({ column, page }, () => { put({}, false); board.show(); changed(); });
   const bar = toolbar(board, lanes ? [lanes] : []);
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, stalls.element, packets.element, metrics(page));
+  let lists = null;
+  const events = make("div");
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, events, stalls.element, isExport() ? "" : packets.element, metrics(page));
   ready(); // the figures need their width
   board.show();
+  ask(["runs", run, "points", id, "events"]).then((found) => {
+    lists = eventLists(found, all, (one) => {
+      if (page.lanes.includes(one.lane)) { Object.assign(column, { lane: one.lane, others: [] }); tellLanes?.(); }
+      board.set(one);
+    });
+    page.recoveries = found.recoveries;
+    events.append(lists.element);
+  }).catch((error) => events.append(troubled(error.message)));
   return {
     mark: name,
     keys: { ...zoomKeys(board), n: () => stalls.step(1, board), p: () => stalls.step(-1, board) },
-    restyle: () => board.restyle(),
+    restyle: () => { board.restyle(); lists?.restyle(); },
     leave: () => board.leave(),
     same: (next) => next.path.join("/") === now.path.join("/"),
     update: (next) => { board.set(viewOf(next.query) || board.whole, false); changed(); },
@@ -56,7 +67,7 @@ export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "
 const metrics = (page) => make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
   scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
     page.metrics.rows.map(([metric, ...values]) => make("tr", {},
-      make("td", {}, make("a", { href: route(["trend", page.id], { metric }) }, metric)),
+      make("td", {}, isExport() ? metric : make("a", { href: route(["trend", page.id], { metric }) }, metric)),
       ...values.map((value) => make("td", { class: value.text ? "text" : "number", "data-sort": value.value }, value.text ? wrapped(value.shown) : value.shown))))))));
 
 // The packets of the window in words, when it is short enough.

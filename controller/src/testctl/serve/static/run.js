@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run: facts, matrix, points.
-import { ask, badge, changed, choose, counts, drawn, facts, fileOf, here, inOrder, looks, make, many, route, scroll, sortHeads, sorted, table, troubled, when } from "./dom.js";
+// One run: its question, what was found and the plan's figures; then failures, expectations, points, and how it was made.
+import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, troubled } from "./dom.js";
+import { claimTable, expectationTable, failureTables, paperFigures, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
 import { sweepSection } from "./sweeps.js";
@@ -12,17 +13,7 @@ const MAX = 400; // rows of the table of points; the search finds the others
 export const showRun = async (place, now, attach) => {
   const name = now.path[1];
   const [run, all, sweeps] = await Promise.all([ask(["runs", name]), looks(), ask(["runs", name, "sweeps"]).catch(() => ({ figures: [], swept: [] }))]);
-  place.append(make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
-    run.about ? make("p", { class: "note" }, run.about) : "", changed(run) ?? "",
-    counts(run.counts, all));
-  if (run.state === "in progress") place.append(make("p", { class: "note" }, "This run is not finished (or was stopped): these are its points so far."));
-  if (run.damage.length) place.append(make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.",
-    make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))));
-  place.append(facts([["Run", run.name], ["Started", when(run.started)], ["Took", took(run.wall_s)],
-    ["Digest", run.digest && make("code", { title: run.digest }, run.digest.slice(0, 12))], ["Reproduce", run.reproduce && make("code", {}, run.reproduce)], ["See", links(run)]]));
-  if (run.versions.length) place.append(make("details", { class: "small" }, make("summary", {}, "Versions and digest"),
-    table(["what", "version"], [...run.versions, ["digest", run.digest]].map(([what, version]) => make("tr", {}, make("td", {}, what), make("td", {}, version))))));
-  if (run.expectations.length) place.append(expectations(run, all));
+  place.append(...head(run, all));
 
   const state = { words: "", cell: null, show: here().query.show || "", at: run.factors.map(() => ""), sort: null };
   const points = scroll("Points");
@@ -30,8 +21,9 @@ export const showRun = async (place, now, attach) => {
   const title = make("h2", { id: "points", tabindex: "-1" }, "Points");
   const rankIn = (list, value) => { const at = list.indexOf(value); return at < 0 ? list.length : at; };
   const first = [...run.points].sort((a, b) => rankIn(FIRST, a.verdict) - rankIn(FIRST, b.verdict));
+  const columns = telling(run);
   const key = (point, column) => [() => point.id, () => rankIn(FIRST, point.verdict), ...run.factors.map((factor, i) => () => rankIn(factor.values, point.at[i])),
-    ...run.columns.map((_, i) => () => point.cells[i][0] ?? "")][column]();
+    ...columns.map((i) => () => point.cells[i][0] ?? "")][column]();
   const ordered = () => (state.sort ? [...first].sort((a, b) => inOrder(key(a, state.sort[0]), key(b, state.sort[0]), state.sort[1])) : first);
   const wanted = (point) => (!state.cell || state.cell.ids.has(point.id)) && (!state.show || (state.show === "failures" ? !SOUND.includes(point.verdict) : point.verdict === state.show)) &&
     state.at.every((value, i) => value === "" || String(point.at[i]) === value) &&
@@ -44,7 +36,7 @@ export const showRun = async (place, now, attach) => {
       found.length > MAX ? `; the first ${MAX} are shown, the search finds the others ` : "");
     if (found.length < total) said.append(make("button", { type: "button", onclick: () => { Object.assign(state, { cell: null, show: "", at: run.factors.map(() => "") }); heat?.clear(); share(); filters(); list(); } }, "Show all"));
     points.hidden = !found.length;
-    points.replaceChildren(rows(run, found.slice(0, MAX), all, state.sort, (column, up) => {
+    points.replaceChildren(rows(run, columns, found.slice(0, MAX), all, state.sort, (column, up) => {
       state.sort = [column, up];
       list();
       points.querySelectorAll("thead th")[column].querySelector("button").focus();
@@ -60,20 +52,29 @@ export const showRun = async (place, now, attach) => {
       ...run.factors.map((factor, i) => choose(factor.label, [["", "any"], ...factor.values.map((value) => [String(value), String(value)])], state.at[i], (value) => { state.at[i] = value; list(); })));
   };
   filters();
+  const toPoints = () => { list(); title.focus(); title.scrollIntoView({ block: "start" }); scrollBy(0, -60); };
+  // Points with a verdict and values: [[label, value]].
+  const only = (verdict, where) => {
+    const values = new Map(where);
+    Object.assign(state, { cell: null, show: verdict, at: run.factors.map(({ label }) => (values.has(label) ? String(values.get(label)) : "")) });
+    heat?.clear();
+    share();
+    filters();
+    toPoints();
+  };
+
   let heat = null;
   const section = sweeps.figures.length ? sweepSection(run, sweeps, all, here().query.figure) : null;
+  if (run.figures.length) place.append(paperFigures(run));
   if (section) place.append(section.element);
+  if (run.failures.length) place.append(failureTables(run, all, only));
+  if (run.claims.length) place.append(claimTable(run, all));
+  if (run.expectations.length) place.append(expectationTable(run, all));
   if (run.points.length > 1 && run.factors.length) {
-    heat = matrix(run, all, here().query, (cell) => {
-      state.cell = cell;
-      list();
-      title.focus();
-      title.scrollIntoView({ block: "start" });
-      scrollBy(0, -60);
-    });
+    heat = matrix(run, all, here().query, (cell) => { state.cell = cell; toPoints(); });
     place.append(heat.element);
   }
-  place.append(title, ...run.failures.map(([verdict, sentence]) => make("p", {}, badge(verdict, all), " ", sentence)), run.points.length > 1 ? form : "", said, points);
+  place.append(title, run.points.length > 1 ? form : "", said, points, leftOut(run, columns), provenance(run));
   if (run.points.length) list();
   else said.replaceChildren(run.state === "in progress" ? "No point is finished yet." : "This run has no points that can be read.");
   await heat?.ready;
@@ -87,28 +88,42 @@ export const showRun = async (place, now, attach) => {
   };
 };
 
-const took = (seconds) => (!seconds ? "" : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
+// The question, the verdict, and why where the run says nothing else.
+const head = (run, all) => [
+  make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
+  run.about ? make("p", { class: "about" }, run.about) : "", changed(run) ?? "",
+  make("div", { class: "verdict" }, counts(run.counts, all), run.found ? make("strong", {}, run.found) : null),
+  run.state === "in progress" ? make("p", { class: "note" }, "This run is not finished (or was stopped): these are its points so far.") : "",
+  run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
+  ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
+    make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
+  run.night ? make("p", {}, run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : [], run.night.text) : "",
+  isExport() ? "" : links(run)];
 
 // The plan's page, and the files of the run that are there.
-const links = (run) => make("span", { class: "links" }, make("a", { href: route(["plan", run.plan]) }, "all runs of this plan"),
+const links = (run) => make("p", { class: "links note" }, make("a", { href: route(["plan", run.plan]) }, "all runs of this plan"),
   ...["report.html", "plan.yaml"].filter((name) => run.files.some(([path]) => path === name)).map((name) => make("a", { href: fileOf(run.name, name), target: "_blank", rel: "noopener" }, name)),
   make("a", { href: route(["run", run.name, "files"]) }, many(run.files.length, "file")));
 
-const rows = (run, points, all, sort, chosen) => {
-  const element = table(
-  ["point", "verdict", ...run.factors.map((factor) => factor.label),
-    ...run.columns.map(([, heading, meaning]) => make("th", { scope: "col", class: "number", title: meaning }, heading))],
-  points.map((point) => make("tr", {},
-    make("td", { class: "nowrap marked" }, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
-      "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8))), " ", markButton(`${run.name}/${point.id}`, point.name)),
-    make("td", { title: point.reason }, badge(point.verdict, all)),
-    ...point.at.map((value) => make("td", {}, value)),
-    ...point.cells.map(([, text]) => make("td", { class: "number" }, text)))));
+// Columns of the table of points in which points differ, by their places.
+const telling = ({ columns, points }) => columns.map((_, i) => i).filter((i) => points.length < 2 || points.some(({ cells }) => cells[i][1] !== points[0].cells[i][1]));
+const leftOut = (run, shown) => {
+  const others = run.columns.map(([, heading], i) => [i, heading, run.points[0]?.cells[i][1]]).filter(([i]) => !shown.includes(i));
+  const [same, none] = [others.filter(([, , text]) => text !== "–"), others.filter(([, , text]) => text === "–")];
+  return others.length ? make("p", { class: "note" }, [same.length ? `The same in all points: ${same.map(([, heading, text]) => `${heading} ${text}`).join(", ")}.` : "",
+    none.length ? `In no point: ${none.map(([, heading]) => heading).join(", ")}.` : ""].filter(Boolean).join(" ")) : "";
+};
+
+const rows = (run, columns, points, all, sort, chosen) => {
+  const element = make("table", {},
+    make("thead", {}, make("tr", {}, ...["point", "verdict", ...run.factors.map((factor) => factor.label)].map((text) => make("th", { scope: "col" }, text)),
+      ...columns.map((i) => make("th", { scope: "col", class: "number", title: run.columns[i][2] }, run.columns[i][1])))),
+    make("tbody", {}, ...points.map((point) => make("tr", {},
+      make("td", { class: "nowrap marked" }, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
+        "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8))), " ", markButton(`${run.name}/${point.id}`, point.name)),
+      make("td", { title: point.reason }, badge(point.verdict, all)),
+      ...point.at.map((value) => make("td", {}, value)),
+      ...columns.map((i) => make("td", { class: "number" }, point.cells[i][1]))))));
   sortHeads([...element.tHead.rows[0].cells], chosen, sort);
   return element;
 };
-
-const expectations = (run, all) => make("details", { class: "small", open: run.expectations.some((item) => item.verdict !== "pass") },
-  make("summary", {}, `Expectations (${run.expectations.filter((item) => item.verdict === "pass").length} of ${run.expectations.length} pass)`),
-  scroll("Expectations", sorted(table(["verdict", "expectation", "found"], run.expectations.map((item) => make("tr", {},
-    make("td", {}, badge(item.verdict, all)), make("td", { class: "wide" }, item.name), make("td", { class: "wide" }, item.detail)))))));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of metrics over swept parameters of a run, and one that is chosen here.
-import { ask, choose, here, make, pick, route, say } from "./dom.js";
+import { ask, choose, here, isExport, make, pick, route, say } from "./dom.js";
 import { sweepFigure } from "./sweep.js";
 
 const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"]];
@@ -50,6 +50,6 @@ export const sweepSection = (run, sweeps, looks, written) => {
   const another = make("details", { class: "small", open: Boolean(written), ontoggle: () => { if (another.open && !own) show(); } },
     make("summary", {}, "Another figure"), form, into);
   const element = make("section", {}, make("h2", {}, "Over the swept parameters"),
-    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), another);
+    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), isExport() ? "" : another);
   return { element, draw: () => { figures.forEach((one) => one.draw()); own?.draw(); if (another.open && !own) show(); } };
 };

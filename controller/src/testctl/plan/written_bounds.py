@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bounds of the expectations of a plan that a run kept, in a few characters: "≥ 0.9".
+
+Only the text is read: the plan was checked before it ran, perhaps by another version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from testctl.core.units import show_metric
+from testctl.plan.field_tables import RATIOS
+from testctl.plan.yaml_reader import Mapping as MappingNode
+from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse
+
+_SIGNS = {"min": "≥", "max": "≤", "at_least": "≥", "at_most": "≤"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """The bound of an expectation; low, high: whether a value can be below it, above it."""
+
+    text: str = ""
+    flows: tuple[str, ...] = ()
+    low: bool = False
+    high: bool = False
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether only values on one side of it are wrong."""
+        return self.low != self.high
+
+
+def written_bounds(plan_text: str, file: str) -> Mapping[str, Written]:
+    """{name of an expectation: its bound}.  Raises PlanError."""
+    root = parse(plan_text, file) if plan_text.strip() else None
+    node = root.get("expect") if isinstance(root, MappingNode) else None
+    items = node.items if isinstance(node, Sequence) else ()
+    return dict(_written(item, number) for number, item in enumerate(items, start=1) if isinstance(item, MappingNode))
+
+
+def _written(item: MappingNode, number: int) -> tuple[str, Written]:
+    words = {key.text: node.text for key, node in item.entries if isinstance(node, Scalar)}
+    fails = words.get("fails_with", "")
+    metric = words.get("metric", "")
+    name = words.get("name", f"{f'fails with {fails}' if fails else metric} {number}")
+    parts = [f"{sign} {_value(metric, key, words[key])}" for key, sign in _SIGNS.items() if key in words]
+    if "equals" in words or fails:
+        parts.append(f"= {fails or _value(metric, 'equals', words['equals'])}")
+    if "tolerance" in words:
+        parts.append(f"± {words['tolerance']}")
+    text = " and ".join(parts) if "tolerance" not in words else " ".join(parts)
+    if than := _than(item.get("than")):
+        text += f" times that with {than}"
+    low, high = (any(key in words for key in keys) for keys in (("min", "at_least"), ("max", "at_most")))
+    return name, Written(text, _flows(item.get("flow")), low, high)
+
+
+def _value(metric: str, key: str, text: str) -> str:
+    """With the metric's unit where the plan has a bare number."""
+    try:
+        return text if key in RATIOS else show_metric(metric, float(text))
+    except ValueError:
+        return text
+
+
+def _than(node: Node | None) -> str:
+    entries = node.entries if isinstance(node, MappingNode) else ()
+    return ", ".join(f"{key.text}={value.text}" for key, value in entries if isinstance(value, Scalar))
+
+
+def _flows(node: Node | None) -> tuple[str, ...]:
+    if isinstance(node, Scalar):
+        return (node.text,)
+    return tuple(one.text for one in node.items if isinstance(one, Scalar)) if isinstance(node, Sequence) else ()

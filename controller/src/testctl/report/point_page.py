@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One point for the page: what was asked and what came out; its recoveries and what switches did to its packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from testctl_agent.spec.types import shown
+
+from testctl.charts.latency import latency_distribution
+from testctl.core.units import show_time
+from testctl.curves import Lane, lines_of
+from testctl.metrics.recovery import flow_recoveries
+from testctl.metrics.recovery.measure import Recovery
+from testctl.records import Records
+from testctl.report.fates import read_fates
+from testctl.report.metrics import metric_table
+from testctl.results import RunPoint
+
+MAX_LISTED = 100
+"""Recoveries in the list, the first ones."""
+
+Span = tuple[int, int]
+"""[from, to) in ns."""
+
+_MIN_PAD_NS = 1_000_000
+_LONGEST_TEXT = 400
+_ENTERED_BY = {"dupacks": "duplicate ACKs", "early": "fewer than 3 duplicate ACKs", "path_mtu": "ICMP"}
+_EXITED_BY = {"ack": "ACK", "end": "–"}
+
+
+def point_page(point: RunPoint) -> dict[str, Any]:
+    """What its page says without its records."""
+    return {
+        "id": point.id,
+        "verdict": point.verdict,
+        "reason": point.reason,
+        "digest": point.digest,
+        "tuples": [[entity, parameter, shown(value)] for entity, parameter, value in point.tuples],
+        "metrics": metric_table(point),
+        "virtual": show_time(point.virtual_s * 1e9),
+        "wall": show_time(point.wall_s * 1e9),
+    }
+
+
+def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
+    """What its page says of its packets beside the figures: recoveries, fates, and the distribution of latency."""
+    found, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
+    return {
+        "recoveries": {"rows": [_row(one, span) for one, span in found[:MAX_LISTED]], "in_all": len(found)},
+        "fates": fates.to_json() if fates else None,
+        "latency": latency.to_json() if latency else None,
+    }
+
+
+def recoveries(records: Records) -> Sequence[tuple[Recovery, Span]]:
+    """All of a point in order of time, each with what a figure of it shows."""
+    found = sorted(
+        (one for flow in records.flows for one in flow_recoveries(records, flow)), key=lambda one: one.entry_ns
+    )
+    return [(one, _span(records, one)) for one in found]
+
+
+def lane_text(lane: Lane) -> str:
+    """A connection as addresses have it."""
+    return f"{lane[0]}/{lane[1]}"
+
+
+def _span(records: Records, one: Recovery) -> Span:
+    """A recovery with as much again before and after it: at least the round trip of what was lost."""
+    times = lines_of(records, "seq", (one.flow, one.conn))
+    end = one.exit_ns if one.exit_ns >= 0 else max((int(line.time_ns[-1]) for line in times), default=one.entry_ns)
+    pad = max(end - one.entry_ns, _MIN_PAD_NS)
+    return max(one.first_dup_ns - pad, 0), end + pad
+
+
+def _row(one: Recovery, span: Span) -> dict[str, Any]:
+    """A recovery of the list; cells are the columns of serve/static/lists.js."""
+    excess, known = one.excess_window, one.measured
+    cells = [
+        f"{one.entry_ns / 1e9:.6f}",
+        f"{one.flow} #{one.conn}" if one.conn else one.flow,
+        _ENTERED_BY.get(one.entered_by, one.entered_by),
+        _EXITED_BY.get(one.exited_by, one.exited_by),
+        show_time(one.length_ns) if one.length_ns >= 0 else "–",
+        -(-one.flight_bytes // one.mss) if known else "–",
+        (one.sent if len(one.sent) <= _LONGEST_TEXT else one.sent[: _LONGEST_TEXT - 1] + "…") if known else "–",
+        one.burst_max if known else "–",
+        show_time(one.silence_ns) if known else "–",
+        one.resent if known else "–",
+        "–" if excess is None else f"{excess} ({one.window_source})",
+        one.limit,
+    ]
+    return {
+        "lane": lane_text((one.flow, one.conn)),
+        "fast": one.fast,
+        "entry_ns": one.entry_ns,
+        "exit_ns": one.exit_ns if one.exit_ns >= 0 else span[1],
+        "from": span[0],
+        "to": span[1],
+        "cells": cells,
+    }

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run for the page: its question and what was found first, then its points, and how it was made."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.plan import FigureSpec, figures_of
+from testctl.plan.sweep_figures import SWEEP_KINDS
+from testctl.report.claims import claim_rows, claims_of
+from testctl.report.expectations import Judged, judged
+from testctl.report.factors import Factor, describe, factors
+from testctl.report.failures import failure_tables, telling_labels
+from testctl.report.finding import finding
+from testctl.report.metrics import columns
+from testctl.report.night import night
+from testctl.report.provenance import lines
+from testctl.report.sweep_choice import sweeps_of, swept_keys
+from testctl.results import RunPoint, layout
+from testctl.results.provenance import Provenance
+
+_SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
+_MOST_REASONS = 8
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as it lies on disk; `damage` says in words what could not be read."""
+
+    path: Path
+    summary: Mapping[str, Any]
+    points: Sequence[RunPoint]
+    damage: Sequence[str] = ()
+
+    @property
+    def state(self) -> str:
+        """complete, in progress, or damaged."""
+        if self.path.name.endswith(layout.IN_PROGRESS):
+            return "in progress"
+        return "damaged" if self.damage or not self.summary else "complete"
+
+
+def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] | None = None) -> dict[str, Any]:
+    """What the page of a run asks for.  files: [(path, bytes)] of the run's own; None: none can be had later."""
+    points, summary, varying = found.points, found.summary, factors(found.points)
+    names = sorted({metric for point in points for values in point.metrics.values() for metric in values})
+    shown, versions = columns(points, summary), summary.get("versions")
+    expected = judged(summary, points, plan_text)
+    return {
+        "name": found.path.name,
+        "state": found.state,
+        "damage": list(found.damage[:20]),
+        "plan": str(summary.get("plan") or plan_of(found.path)),
+        "about": str(summary.get("about") or ""),
+        "started": str(summary.get("started") or time_of(found.path)),
+        "wall_s": summary.get("wall_s"),
+        "digest": str(summary.get("digest") or ""),
+        "reproduce": str(summary.get("reproduce") or ""),
+        "overrides": overrides_of(summary),
+        "versions": flat(versions) if isinstance(versions, Mapping) else [],
+        "statement": lines(summary),
+        "plan_text": plan_text,
+        "found": finding(points, expected),
+        "night": night(found.path, summary, points),
+        "reasons": _reasons(points),
+        "claims": claim_rows(claims_of(summary)),
+        "expectations": [_expectation(one, points, varying) for one in expected],
+        "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
+        "failures": failure_tables(points, expected),
+        "axes": telling_labels(points),
+        "figures": _figures(found, plan_text, images=files is None),
+        "files": list(files or ()),
+        "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
+        "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != "*")),
+        "metrics": names,
+        "columns": [[column.metric, column.heading, column.meaning] for column in shown],
+        "points": [
+            {
+                "id": point.id,
+                "verdict": point.verdict,
+                "reason": point.reason,
+                "name": describe(point, varying),
+                "at": [factor.of[point.id] for factor in varying],
+                "cells": [list(column.cell(point)) for column in shown],
+            }
+            for point in points
+        ],
+    }
+
+
+def run_sweeps(found: Found, plan_text: str) -> dict[str, Any]:
+    """The figures of metrics over swept parameters that the run's plan declares, or the default one."""
+    figures = [one.to_json() for one in sweeps_of(found.points, _specs(plan_text), found.summary)]
+    return {"figures": figures, "swept": swept_keys(found.points)}
+
+
+def _specs(plan_text: str) -> Sequence[FigureSpec]:
+    try:
+        return figures_of(plan_text, layout.PLAN)
+    except PlanError:
+        return ()  # a plan of another version; its run is shown all the same
+
+
+def _figures(found: Found, plan_text: str, *, images: bool) -> list[dict[str, str]]:
+    """The plan's figures that are not of metrics over swept parameters: their files, or these themselves."""
+    shown = []
+    for number, spec in enumerate(_specs(plan_text), 1):
+        name = f"{layout.FIGURES}/paper-{number}.png"
+        path = found.path / name
+        if spec.kind not in SWEEP_KINDS and path.is_file() and not path.is_symlink():
+            image = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii") if images else ""
+            shown.append({"title": spec.title, "file": name, "image": image})
+    return shown
+
+
+def _expectation(one: Judged, points: Sequence[RunPoint], varying: Sequence[Factor]) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "verdict": one.verdict,
+        "metric": one.metric,
+        "bound": one.bound,
+        "found": one.found,
+        "detail": one.detail,
+        "points": [[p.id, describe(p, varying)] for p in points if one.verdict != "pass" and p.id in one.points],
+    }
+
+
+def _reasons(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
+    """Why points are broken, invalid or were skipped: each reason once, with its first point."""
+    bad = [point for point in points if point.verdict in ("broken", "invalid", "skip") and point.reason]
+    counted = Counter((point.verdict, point.reason) for point in bad)
+    first = {(point.verdict, point.reason): point.id for point in reversed(bad)}
+    return [
+        {"verdict": verdict, "reason": reason, "count": count, "point": first[verdict, reason]}
+        for (verdict, reason), count in counted.most_common(_MOST_REASONS)
+    ]
+
+
+def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Versions as rows of a table."""
+    rows: list[tuple[str, str]] = []
+    for name, value in versions.items():
+        rows += flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]
+    return rows
+
+
+def overrides_of(summary: Mapping[str, Any]) -> list[str]:
+    """What the run changed of its plan: "--set …" and "--without …", as it would be typed."""
+    try:
+        made = Provenance.from_json(summary)
+    except (TypeError, ValueError):
+        return []  # not as testctl writes it
+    without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
+    return [*(f"--set {words}" for words in made.overrides), *without]
+
+
+def plan_of(path: Path) -> str:
+    """The plan's name by the run's."""
+    return path.name.removesuffix(layout.IN_PROGRESS).partition("-")[2] or path.name
+
+
+def time_of(path: Path) -> str:
+    """The start by the run's name, as summary.json would say it; "" when the name has none."""
+    day, t, clock = path.name.partition("-")[0].partition(".")[0].removesuffix("Z").partition("T")
+    if not (t and len(day) == 8 and len(clock) == 6 and (day + clock).isdigit()):
+        return ""
+    return f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}+00:00"
