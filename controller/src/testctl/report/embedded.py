@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from testctl.curves import Lane, Window, curves, figure, figures, lanes, lines_of, shown_ns
+from testctl.curves import Lane, Window, curves, figures, lanes, lines_of, shown_ns
 from testctl.records import Records
 from testctl.report.packed import rounded
-from testctl.report.point_page import lane_text, point_events, recoveries
+from testctl.report.point_page import chart_of, lane_text, point_events, recoveries
 from testctl.report.stalls import Stall, read_stalls
 from testctl.results import RunPoint
 
@@ -38,7 +38,7 @@ Near = tuple[Lane, tuple[int, int]]
 def embedded(point: RunPoint) -> dict[str, Any] | None:
     """{"page", "events", "figures"} as serve answers them; None if the point has no packets' records.
 
-    figures  {name: [{"lane", "from", "to", "answer"}]}: the whole point, and windows in which each packet is
+    figures  {name: [{"lanes", "from", "to", "answer"}]}: the whole point, and windows in which each packet is
     """
     records = point.records()
     if records is None or not records.packets.num_rows:
@@ -56,37 +56,43 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
             "stalls": {"rows": [stall.to_json() for stall in stalls], "in_all": len(stalls)},
         },
         "events": point_events(point, records),
-        "figures": _figures(records, chosen, end_ns, [*_moments(records, stalls), *_first_recoveries(records)]),
+        "figures": _figures(records, chosen, end_ns, stalls),
     }
 
 
 def _figures(
-    records: Records, chosen: Sequence[Lane], end_ns: int, near: Sequence[Near]
+    records: Records, chosen: Sequence[Lane], end_ns: int, stalls: Sequence[Stall]
 ) -> dict[str, list[dict[str, Any]]]:
+    near = [*_moments(records, stalls), *_first_recoveries(records)]
     first, others = (Window(0, end_ns, COLUMNS // count) for count in (1, max(len(chosen) - 1, 1)))
     found: dict[str, list[dict[str, Any]]] = {}
     for name in figures(records):
         spec = curves()[name].spec
-        each = spec.each == "connection"
-        asked = [(lane, others if n else first) for n, lane in enumerate(chosen if each else chosen[:1])]
-        if spec.shape == "packets":
+        asked: list[tuple[Sequence[Lane], Window]]
+        asked = [([lane], others if n else first) for n, lane in enumerate(chosen)]
+        if spec.each == "flow":
+            asked = [(chosen[:1], first)]
+        elif spec.shape == "packets":
             asked += [
-                (lane, Window(low, high, 150, alone=True))
-                for lane, (low, high) in near
-                if lane in chosen and low < high
+                ([lane], Window(low, high, 150, alone=True)) for lane, (low, high) in near if lane in chosen and low < high
             ]
+        elif len(chosen) > 1:
+            asked.append((chosen, others))  # all in one figure
         found[name] = [
-            {"lane": lane_text(lane) if each else "", "from": window.from_ns, "to": window.to_ns,
-             "answer": _answer(records, name, lane, window, whole=window in (first, others))}
-            for lane, window in asked
+            {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
+             "to": window.to_ns, "answer": _answer(records, name, of, window, stalls)}
+            for of, window in asked
         ]  # fmt: skip
     return found
 
 
-def _answer(records: Records, name: str, lane: Lane, window: Window, *, whole: bool) -> Mapping[str, Any]:
-    """As serve gives it, but as precise as it can be seen."""
-    answer = figure(records, name, lane, window)
-    return rounded(answer, curves()[name].spec.kind, window) if whole else answer
+def _answer(
+    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall]
+) -> Mapping[str, Any]:
+    """As serve gives it, but of a whole point as precise as it can be seen."""
+    answer = chart_of(records, name, of, window, stalls).to_json()
+    exact = window.alone or curves()[name].spec.shape == "rate"
+    return answer if exact else {**answer, "data": rounded(answer["data"], answer["kind"], window)}
 
 
 def _moments(records: Records, stalls: Sequence[Stall]) -> list[Near]:

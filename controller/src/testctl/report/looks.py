@@ -75,7 +75,7 @@ def _gather(name: str, texts: dict[str, str]) -> None:
 def _as_function(name: str, text: str) -> str:
     """A module as a function that is called at once: imports become constants, exports what it returns."""
     exported = _EXPORT.findall(text)
-    text = _IMPORT.sub(r'const \1 = modules["\2"];', text)
+    text = _IMPORT.sub(lambda found: f'const {found[1].replace(" as ", ": ")} = modules["{found[2]}"];', text)
     text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
     return f'modules["{name}"] = (() => {{\n{text}return {{ {", ".join(exported)} }};\n}})();'
 

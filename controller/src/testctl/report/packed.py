@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data in report.html: JSON in which a column is its differences, deflated, as base85; static/export.js reads it.
 
-{"~": [unit, d0, d1, …]} stands for the whole numbers unit * d0, unit * (d0 + d1), …: unit is what divides them all.
+{"~": [unit, d0, d1, …]} stands for the whole numbers unit * d0, unit * (d0 + d1), …: unit is what divides them all;
+"!" has the places of those that are null.
 The bytes depend on the data and on the zlib library alone.
 """
 
@@ -10,10 +11,13 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
+from testctl.charts import Columns
 from testctl.curves import Window
 from testctl.records.schema import Array, Ints
 from testctl.report.answer_text import answer_text
@@ -27,8 +31,8 @@ SAFE = str.maketrans("<>&", ",.:")
 EXACT_SHARE = 20
 """Times of a whole point that has every sample are rounded to 2 ** -EXACT_SHARE of its length."""
 
-COLUMN = "~"
-"""The only key of an object that stands for a column."""
+COLUMN, MISSING = "~", "!"
+"""Keys of an object that stands for a column."""
 
 _SHORT = 4
 """Numbers of a list that gains nothing as a column."""
@@ -55,38 +59,37 @@ def column(values: Sequence[int] | Ints) -> list[int]:
 
 
 def _columns(data: Any) -> Any:
-    """The same with each list of whole numbers as a column."""
+    """The same with each list of whole numbers as a column; the places of those that are missing are beside it."""
     if isinstance(data, Mapping):
         return {key: _columns(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        if len(data) > _SHORT and all(type(value) is int for value in data):
-            return {COLUMN: column(data)}
+    if not isinstance(data, list | tuple):
+        return data
+    if len(data) <= _SHORT or {type(value) for value in data} - {int, NoneType} or data[0] is None:
         return [_columns(value) for value in data]
-    return data
+    gaps = [place for place, value in enumerate(data) if value is None]
+    filled = list(accumulate(data, lambda before, value: before if value is None else value))
+    return {COLUMN: column(filled), **({MISSING: gaps} if gaps else {})}
 
 
-def rounded(answer: Mapping[str, Any], kind: str, window: Window) -> dict[str, Any]:
-    """A figure of a whole point as precise as it can be seen.
+def rounded(data: Mapping[str, Columns], kind: str, window: Window) -> dict[str, Columns]:
+    """The data of a figure of a whole point as precise as it can be seen.
 
     kind  the unit of y: a length of time is rounded to DIGITS significant digits, anything else stays as it is
 
-    Times of a thinned figure are rounded to a quarter of one of its columns; bins stay as they are.
+    Times of more values than the figure has columns are rounded to a quarter of a column.
     """
-    if "fine_ns" in answer:
-        return dict(answer)
-    step = max(answer["bucket_ns"] // 4 if answer["bucket_ns"] else window.span >> EXACT_SHARE, 1)
-    return {**answer, "lines": [_set(line, step, kind == "time") for line in answer["lines"]]}
+    return {name: {key: _rounded(key, values, kind, window) for key, values in of.items()} for name, of in data.items()}
 
 
-def _set(columns: Mapping[str, Any], step: int, timed: bool) -> dict[str, Any]:
-    found = dict(columns)
-    for name in _TIMES:
-        if name in columns:
-            found[name] = ((np.asarray(columns[name], np.int64) + step // 2) // step * step).tolist()
-    for name in _VALUES:
-        if timed and name in columns:
-            found[name] = _digits(np.asarray(columns[name], np.int64)).tolist()
-    return found
+def _rounded(key: str, values: Sequence[Any], kind: str, window: Window) -> Sequence[Any]:
+    if key in _TIMES:
+        step = max(window.bucket // 4 if len(values) > window.span // window.bucket else window.span >> EXACT_SHARE, 1)
+        shown: Sequence[Any] = ((np.asarray(values, np.int64) + step // 2) // step * step).tolist()
+        return shown
+    if key in _VALUES and kind == "time":
+        known = np.asarray([value or 0 for value in values], np.int64)
+        return [None if value is None else new for value, new in zip(values, _digits(known).tolist(), strict=True)]
+    return values
 
 
 def _digits(values: Ints) -> Array:

@@ -8,21 +8,21 @@ from typing import Any
 
 from testctl_agent.spec.types import shown
 
+from testctl.charts import Chart
 from testctl.charts.latency import latency_distribution
+from testctl.charts.over_time import Span, over_time, recovery_span
 from testctl.core.units import show_time
-from testctl.curves import Lane, lines_of
+from testctl.curves import Lane, Window, curves, lines_of
 from testctl.metrics.recovery import flow_recoveries
 from testctl.metrics.recovery.measure import Recovery
 from testctl.records import Records
 from testctl.report.fates import read_fates
 from testctl.report.metrics import metric_table
+from testctl.report.stalls import Stall
 from testctl.results import RunPoint
 
 MAX_LISTED = 100
 """Recoveries in the list, the first ones."""
-
-Span = tuple[int, int]
-"""[from, to) in ns."""
 
 _MIN_PAD_NS = 1_000_000
 _LONGEST_TEXT = 400
@@ -54,7 +54,25 @@ def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
     }
 
 
-def recoveries(records: Records) -> Sequence[tuple[Recovery, Span]]:
+def chart_of(
+    records: Records, name: str, chosen: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int = 0
+) -> Chart:
+    """A figure with the stalls of what it shows shaded, and in a time-sequence figure the recoveries."""
+    spec = curves()[name].spec
+    flow, conn = chosen[0]
+    spans = [
+        Span(stall.start_ns, stall.end_ns, stall.title if spec.large else "")
+        for stall in stalls
+        if spec.stalls and (spec.each == "flow" or (stall.flow, stall.conn) == (flow, conn))
+    ]
+    if spec.shape == "packets":
+        there = [one for one in flow_recoveries(records, flow) if one.conn == conn]
+        ends = [one.exit_ns if one.exit_ns >= 0 else window.to_ns for one in there]
+        spans += [recovery_span(one.entry_ns, end, one.fast) for one, end in zip(there, ends, strict=True)]
+    return over_time(records, name, chosen, window, bin_ns=bin_ns, singly=True, spans=spans)
+
+
+def recoveries(records: Records) -> Sequence[tuple[Recovery, tuple[int, int]]]:
     """All of a point in order of time, each with what a figure of it shows."""
     found = sorted(
         (one for flow in records.flows for one in flow_recoveries(records, flow)), key=lambda one: one.entry_ns
@@ -67,7 +85,7 @@ def lane_text(lane: Lane) -> str:
     return f"{lane[0]}/{lane[1]}"
 
 
-def _span(records: Records, one: Recovery) -> Span:
+def _span(records: Records, one: Recovery) -> tuple[int, int]:
     """A recovery with as much again before and after it: at least the round trip of what was lost."""
     times = lines_of(records, "seq", (one.flow, one.conn))
     end = one.exit_ns if one.exit_ns >= 0 else max((int(line.time_ns[-1]) for line in times), default=one.entry_ns)
@@ -75,7 +93,7 @@ def _span(records: Records, one: Recovery) -> Span:
     return max(one.first_dup_ns - pad, 0), end + pad
 
 
-def _row(one: Recovery, span: Span) -> dict[str, Any]:
+def _row(one: Recovery, span: tuple[int, int]) -> dict[str, Any]:
     """A recovery of the list; cells are the columns of serve/static/lists.js."""
     excess, known = one.excess_window, one.measured
     cells = [

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from testctl.curves import Lane, Window, figure
-from testctl.records import read_parquet
+from testctl.curves import Lane, Window
 from testctl.records.schema import FATES
-from testctl.report.point_page import point_events, point_page
-from testctl.report.stalls import FLAGS, read_stalls
+from testctl.report.point_page import chart_of, point_events, point_page
+from testctl.report.stalls import FLAGS
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
@@ -23,9 +22,6 @@ from testctl.serve.source import Source, read_source
 
 MAX_LANES = 200
 """Connections that can be chosen: those with most bytes."""
-
-MAX_STALLS = 1000
-"""Stalls in the list, the longest ones."""
 
 MAX_PACKETS = 300
 """Packets in the table of a window."""
@@ -71,19 +67,23 @@ class Points:
 
         return self._drawn.get((place, "events"), _version(source), read)
 
-    def figure(self, run: str, point: str, name: str, window: Window, lane: str, bin_ns: int = 0) -> dict[str, Any]:
-        """One figure of a point in a window.  Raises Unknown, PlanError."""
+    def figure(self, run: str, point: str, name: str, window: Window, lanes: str, bin_ns: int = 0) -> dict[str, Any]:
+        """One figure of a point in a window.
+
+        lanes  connections by name, apart by commas; "": the first
+        Raises Unknown, PlanError.
+        """
         place = listing.point_path(listing.run_path(self._root, run), point)
         source = self._source(place)
 
         def draw() -> dict[str, Any]:
             with source.lock:
-                chosen = _lane(source, lane)
-                if source.records is None or name not in source.figures or chosen is None:
-                    raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lane[:50]!r}")
-                return figure(source.records, name, chosen, window, bin_ns)
+                chosen = [lane for text in lanes.split(",") if (lane := _lane(source, text)) is not None]
+                if source.records is None or name not in source.figures or not chosen:
+                    raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lanes[:50]!r}")
+                return chart_of(source.records, name, chosen, window, source.stalls, bin_ns).to_json()
 
-        return self._drawn.get((place, name, window, lane, bin_ns), _version(source), draw)
+        return self._drawn.get((place, name, window, lanes, bin_ns), _version(source), draw)
 
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""
@@ -107,11 +107,8 @@ class Points:
 
 
 def _stalls(source: Source) -> dict[str, Any]:
-    """The longest in order of time; rows that are not shown are not converted."""
-    path = source.files.get(layout.STALLS)
-    table = read_parquet(path) if path is not None else None
-    rows = [stall.to_json() for stall in read_stalls(table, None, MAX_STALLS)]
-    return {"rows": rows, "in_all": 0 if table is None else table.num_rows}
+    """The longest in order of time."""
+    return {"rows": [stall.to_json() for stall in source.stalls], "in_all": source.stalls_in_all}
 
 
 def _version(source: Source) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ const ranged = (spec, kind, range) => {
 };
 // As testctl/charts/chart.py's config, in the page's colours.
 const config = () => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
-  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 },
+  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 }, axisY: { minExtent: 40, tickCount: 6 },
   legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12 },
   header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") } });
 // Colours that need more light on a dark page.
@@ -31,7 +31,7 @@ export const drawChart = async (element, chart, looks, range = chart.range) => {
   const width = spec.facet || spec.encoding?.facet || spec.encoding?.column ? {} : { width: "container", autosize: { type: "fit", contains: "padding" } };
   element.dataset.vega?.length && element.replaceChildren();
   const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...width, ...spec, datasets, config: config() },
-    { actions: false, renderer: "canvas", mode: "vega-lite", ast: false, tooltip: { theme: isDark() ? "dark" : "light" } });
+    { actions: false, renderer: "canvas", mode: "vega-lite", ast: true, tooltip: { theme: isDark() ? "dark" : "light" } });
   element.setAttribute("aria-label", chart.spoken || chart.title);
   return view;
 };

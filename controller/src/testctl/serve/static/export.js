@@ -23,7 +23,12 @@ const inflated = async (id) => {
   }
 };
 const numbers = ([unit, ...steps]) => { let sum = 0; return steps.map((step) => (sum += step) * unit); };
-const unpacked = (_, value) => (value?.["~"] ? numbers(value["~"]) : value);
+const unpacked = (_, value) => {
+  if (!value?.["~"]) return value;
+  const found = numbers(value["~"]);
+  for (const place of value["!"] ?? []) found[place] = null;
+  return found;
+};
 const kept = new Map();
 const read = (id) => {
   if (!kept.has(id)) kept.set(id, inflated(id).then((text) => JSON.parse(text, unpacked)));
@@ -36,21 +41,30 @@ const values = ({ columns, points }, metric) => {
   const at = columns.findIndex(([name, heading]) => name === metric && !heading.endsWith(", each"));
   return { values: points.map(({ cells }) => cells[at][0]), shown: points.map(({ cells }) => cells[at][1]) };
 };
-// Of a figure's windows the shortest that holds what is asked for, else the longest.
-const inWindow = (windows, { from, to, lane }) => {
+// Of a figure's windows the shortest that holds what is asked for, else the longest; of several connections those that have all.
+const inWindow = (windows, { from, to, lane = "" }) => {
   const length = (one) => one.to - one.from;
-  const found = windows.filter((one) => !one.lane || !lane || one.lane === lane).sort((a, b) => length(a) - length(b));
+  const asked = lane.split(",").filter(Boolean);
+  const ofAll = windows.filter(({ lanes }) => !lanes.length || asked.every((one) => lanes.includes(one)));
+  const fewest = Math.min(...ofAll.map(({ lanes }) => lanes.length));
+  const found = ofAll.filter(({ lanes }) => lanes.length === fewest).sort((a, b) => length(a) - length(b));
   const best = found.find((one) => one.from <= from && one.to >= to) || found.at(-1);
-  if (!best) throw new Refused("This connection is not in an export; testctl serve draws it.");
+  if (!best) throw new Refused(`An export has no figure of ${asked.join(" and ")} alone; testctl serve draws it.`);
   return best;
 };
-const seenIn = ({ answer, from }, asked) => {
-  if (answer.lines) { // times are after the window's begin
-    const later = from - asked.from;
-    return { ...answer, lines: answer.lines.map((one) => (one.t ? { ...one, t: one.t.map((t) => t + later) } : { ...one, t0: one.t0 + later })) };
-  }
-  const x = answer.spec.encoding?.x;
-  return x?.scale?.domain ? { ...answer, spec: { ...answer.spec, encoding: { ...answer.spec.encoding, x: { ...x, scale: { ...x.scale, domain: [asked.from, asked.to] } } } } } : answer;
+// A part of a window has its own axes.
+const rangeIn = ({ lines, data, range }, from, to) => {
+  let [least, most] = [Infinity, -Infinity];
+  for (const { set } of lines) data[set].y.forEach((y, i) => { if (y !== null && data[set].t[i] >= from && data[set].t[i] <= to) [least, most] = [Math.min(least, y), Math.max(most, y)]; });
+  if (least > most) return range;
+  const room = (most - least || Math.abs(most) || 1) * 0.06;
+  return [range[0] === 0 ? 0 : least - room, most + room];
+};
+const seenIn = ({ answer, ...whole }, { from, to }) => {
+  if (from === whole.from && to === whole.to) return answer;
+  const { x, ...others } = answer.spec.encoding;
+  const axis = { ...x.axis, title: "time (s)", labelExpr: "format(datum.value / 1e9, '.9~f')" };
+  return { ...answer, range: rangeIn(answer, from, to), spec: { ...answer.spec, encoding: { ...others, x: { ...x, axis, scale: { ...x.scale, domain: [from, to] } } } } };
 };
 
 const answers = read("e-run");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric of one point over the runs that have it, with the places where its level changed.
-import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, pick, plotly, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, choose, css, drawn, escaped, here, isDark, looks, make, pick, vega as plotly, route, scroll, sorted, table, when } from "./dom.js";
 
 export const showTrend = async (place, now, ready) => {
   const point = now.path[1];
