@@ -30,4 +30,4 @@ def test_force_writes_it_again(run: Path, command: Call) -> None:
     page = run / "report.html"
     page.write_text("an older page", encoding="utf-8")
     assert command("report", str(run), "--force") == (0, f"{page}\n", "")
-    assert "sweep · testctl" in page.read_text(encoding="utf-8")
+    assert "<title>sweep – testctl</title>" in page.read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what report.html has embedded, as report.js does."""
+"""Reads what report.html has packed, as static/export.js does."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
 LETTERS = str.maketrans(",.:", "<>&")
-COLUMNS = ("t", "y", "least", "most", "length", "flags", "ecn")
 
 
 def element(html: str, name: str) -> str:
@@ -26,23 +25,38 @@ def inflated(text: str) -> bytes:
     return zlib.decompress(base64.b85decode(text.translate(LETTERS)), -zlib.MAX_WBITS)
 
 
+def unpacked(text: str) -> Any:
+    """The data of a packed element."""
+    return json.loads(inflated(text), object_hook=_column)
+
+
 def numbers(column: Sequence[int]) -> list[int]:
     """The numbers of a column."""
     return [column[0] * total for total in accumulate(column[1:])]
 
 
-def lines(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The lines of a figure with their numbers."""
-    return [{key: numbers(one) if key in COLUMNS else one for key, one in line.items()} for line in data["lines"]]
+def run_of(html: str) -> dict[str, Any]:
+    """What the page says of the run: {"run", "sweeps", "looks", …}."""
+    found: dict[str, Any] = unpacked(element(html, "e-run"))
+    return found
 
 
 def point_of(html: str, point: str) -> dict[str, Any]:
     """A point's figures and lists."""
     same = re.search(rf' id="d-{point}" data-same="([^"]+)"', html)
-    found: dict[str, Any] = json.loads(inflated(element(html, f"d-{same[1] if same else point}")))
+    found: dict[str, Any] = unpacked(element(html, f"d-{same[1] if same else point}"))
     return found
 
 
 def drawn_points(html: str) -> list[str]:
     """The points that have figures, in order."""
     return re.findall(r'<script type="text/plain" id="d-([^"]+)"', html)
+
+
+def _column(found: dict[str, Any]) -> Any:
+    if "~" not in found:
+        return found
+    values: list[int | None] = [*numbers(found["~"])]
+    for place in found.get("!", ()):
+        values[place] = None
+    return values

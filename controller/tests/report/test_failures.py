@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 from testctl.report import print_plots, print_summary
 from testctl.report.failures import failure_lines, failures_first
-from testctl.report.page import render_report
+from testctl.report.run_page import Found, run_page
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run
 
@@ -58,15 +58,31 @@ def test_the_terminal_says_it_once_below_the_table(run: Run) -> None:
     assert "0.97" in lines[6]  # the expected metric of a point that passes
 
 
-def test_the_page_says_it_above_a_table_with_failures_first(run: Run) -> None:
-    html = render_report(run, dict.fromkeys((point.id for point in run.points), None))
-    table = html.index('<table id="table">')
-    assert html.index(SENTENCE) < table
-    rows = html[table:].split('data-sort="')
-    assert [row.partition('"')[0] for row in rows if row.startswith(("fail", "invalid", "broken"))][:5] == [
-        "fail", "fail", "fail", "invalid", "broken",
+def test_the_page_begins_with_what_was_found_and_has_failures_in_a_table(run: Run) -> None:
+    page = run_page(Found(run.path, run.summary, run.points), run.plan_text)
+    assert page["found"] == (
+        '3 of 36 fail "the link is used": all 3 with delay=30ms and buffer=15kB; worst saturation 0.25, want ≥ 0.6;'
+        " 1 invalid; 1 broken"
+    )
+    where = [["delay", "30ms"], ["buffer", "15kB"]]
+    assert page["failures"] == [
+        {"verdict": "fail", "count": "3 of 34", "more": 0,
+         "rows": [{"share": "all 3", "where": where, "worst": "saturation 0.25, want ≥ 0.6"}]}
     ]  # fmt: skip
-    assert '<div id="sweeps" class="sweeps">' in html
+    assert page["axes"] == ["delay", "buffer", "cc"]
+    (expected,) = page["expectations"]
+    assert (expected["bound"], expected["found"], len(expected["points"])) == ("≥ 0.6", "0.25 … 0.325", 3)
+    assert [one["verdict"] for one in page["reasons"]] == ["invalid", "broken"]
+
+
+def test_a_run_that_passes_says_so_with_what_its_expectations_found(run: Run) -> None:
+    passing = [dataclasses.replace(p, verdict="pass") for p in run.points if ("switch", "delay", "10ms") in p.tuples]
+    met = {**run.summary["expectations"][0], "verdict": "pass", "points": [point.id for point in passing]}
+    page = run_page(Found(run.path, {**run.summary, "expectations": [met]}, passing), run.plan_text)
+    assert (page["found"], page["failures"]) == ("all 9 points pass", [])
+    (expected,) = page["expectations"]
+    assert (expected["metric"], expected["bound"], expected["found"]) == ("saturation", "≥ 0.6", "0.65 … 0.97")
+    assert run_page(Found(run.path, run.summary, run.points[:1]), "expect: {of: later}")["found"] == "its point passes"
 
 
 def test_figures_in_the_terminal(run: Run) -> None:

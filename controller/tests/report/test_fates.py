@@ -25,6 +25,7 @@ from testctl.results import PointResult, Run, RunWriter, build_summary, load_run
 from testctl.results import write_point as keep_point
 from testctl_agent.spec.loss import is_lost, loss
 
+from controller.tests.report.reading import point_of
 from controller.tests.support.synthetic import bulk, write_point
 from controller.tests.support.synthetic_telemetry import befall, passage, write_telemetry
 
@@ -105,7 +106,7 @@ def test_the_few_are_all_listed(fated: Run) -> None:
     assert lines.keys() & {"dropped", "marked CE"} == {"dropped"}
     data = embedded(fated.points[0])
     assert data is not None
-    assert data["fates"]["asked"] == [["switch", FEW, 0, 4, 4, "1-4", "", 0]]
+    assert data["events"]["fates"]["asked"] == [["switch", FEW, 0, 4, 4, "1-4", "", 0]]
 
 
 def test_of_many_the_first_are_listed_and_all_counted(fated: Run) -> None:
@@ -127,9 +128,9 @@ def test_the_queue_is_the_ports(fated: Run) -> None:
 
 
 def test_the_page_says_what_was_asked(fated: Run) -> None:
-    page = (fated.path / "report.html").read_text()
-    assert "Fates that happened" in page
-    assert "not: 5000 (the flow had 4000 data segments)" in page
+    html = (fated.path / "report.html").read_text(encoding="utf-8")
+    (asked,) = point_of(html, fated.points[2].id)["events"]["fates"]["asked"]
+    assert "not: 5000 (the flow had 4000 data segments)" in asked[6]
 
 
 def test_the_terminal_says_it_in_a_line_a_rule(fated: Run) -> None:

@@ -92,9 +92,7 @@ def test_figures_page_and_terminal(run: Run, tmp_path: Path) -> None:
     written = paper_figures(run, tmp_path / "figures")
     assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png", "paper-3.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
-    page = render_report(run, dict.fromkeys((one.id for one in run.points), None))
-    assert '<div id="responses"' in page
-    assert "Two <of> them" not in page
+    assert "Two <of> them" not in render_report(run, {})
     out = io.StringIO()
     print_summary(run, Console(file=out, width=100, color_system=None))
     lines = [line.split() for line in out.getvalue().splitlines()]

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn is what the records say."""
+"""Stalls, factors and numbers read well."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 from testctl.core.units import show_metric, show_rate, show_time
-from testctl.curves import series
-from testctl.metrics.core.view import view
-from testctl.report.embedded import BINS_NS, EACH_SIDE, as_script, embedded
 from testctl.report.factors import describe, factors
-from testctl.report.packed import packed
 from testctl.report.stalls import Stall, read_stalls
 from testctl.results import Run
-
-from controller.tests.report.reading import lines
 
 
 @pytest.fixture(scope="package")
@@ -24,27 +15,6 @@ def stalls(run: Run) -> list[Stall]:
     records = run.points[0].records()
     assert records is not None
     return read_stalls(run.points[0].stalls(), records.packets)
-
-
-@pytest.fixture(scope="package")
-def data(run: Run) -> dict[str, Any]:
-    found = embedded(run.points[0])
-    assert found is not None
-    return found
-
-
-@pytest.mark.parametrize("width", BINS_NS)
-def test_the_bins_sum_to_the_bytes_on_the_wire(run: Run, data: dict[str, Any], width: int) -> None:
-    records = run.points[0].records()
-    assert records is not None
-    (shown,) = (one["data"] for one in data["figures"]["throughput"] if one["bin"] == width)
-    (line,) = lines(shown)
-    sums = series(records, "bulk", "throughput", width)["wire_bytes"].to_numpy()
-    if "dt" in line:
-        total = sum(line["y"]) * width / 8e9
-        assert total == pytest.approx(int(sums.sum()), rel=1e-6)
-    else:
-        assert max(line["y"]) == pytest.approx(sums.max() * 8e9 / width)
 
 
 def test_a_stall_says_what_was_owed_and_shows_its_packets(stalls: list[Stall]) -> None:
@@ -60,32 +30,6 @@ def test_a_stall_says_what_was_owed_and_shows_its_packets(stalls: list[Stall]) -
     assert first_after.text.startswith("sends data ")
     assert first_after.text.endswith("(retransmission)")
     assert any(proof.key and proof.text.startswith("sends ACK ") for proof in stall.proof)
-
-
-def test_the_data_is_compact_and_has_the_packets_around_stalls(
-    run: Run, stalls: list[Stall], data: dict[str, Any]
-) -> None:
-    assert len(packed(data)) < 25_000
-    assert data["bins"] == list(BINS_NS)
-    assert [(one["start_ns"], one["end_ns"]) for one in data["stalls"]["rows"]] == [
-        (stall.start_ns, stall.end_ns) for stall in stalls
-    ]
-    records = run.points[0].records()
-    assert records is not None
-    sent = view(records, "bulk").sent["time_ns"]
-    before = sent[sent <= stalls[0].start_ns][-EACH_SIDE:].tolist()
-    windows = [one for one in data["figures"]["seq"] if one["from"] <= before[0] and before[-1] < one["to"]]
-    nearest = min(windows, key=lambda one: one["to"] - one["from"])
-    assert nearest["data"]["bucket_ns"] == 0
-    found = {line["name"]: line for line in lines(nearest["data"])}
-    assert set(before) <= {t + nearest["from"] for t in found["data"]["t"]}
-    assert data["distribution"]["y"][-1] == 1
-
-
-def test_script_data_can_not_end_its_element() -> None:
-    text = as_script({"a": "</script><!-- & \u2028"})
-    assert not set("<>&\u2028") & set(text)
-    assert json.loads(text) == {"a": "</script><!-- & \u2028"}
 
 
 def test_factors_are_what_varies(run: Run) -> None:

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from testctl.report import Drawing, Progress, print_summary
 from testctl.report.metrics import one_number
-from testctl.report.page import render_report
+from testctl.report.run_page import Found, run_page
 from testctl.report.terminal import MANY
 from testctl.results import Run
 
@@ -212,7 +212,7 @@ def test_a_metric_that_the_plan_expects_something_of_is_a_column(run: Run) -> No
         assert words in lines[0]
     for words in ("9 Gb/s", "0.875", "2 Gb/s … 6 Gb/s", "3 Gb/s … 7 Gb/s"):
         assert words in lines[1]
-    html = render_report(fair, {})
-    assert '<td class="number" data-sort="0.875">0.875</td>' in html
+    page = run_page(Found(fair.path, fair.summary, fair.points), "")
+    assert [0.875, "0.875"] in page["points"][0]["cells"]
     alone = dataclasses.replace(fair, points=(dataclasses.replace(point, metrics={"a": {"throughput_bps": 7e9}}),))
     assert "each" not in shown(alone, terminal=False).splitlines()[0]

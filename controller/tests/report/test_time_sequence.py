@@ -73,10 +73,10 @@ def test_every_packet_is_in_it(recovered: Run) -> None:
 
 def test_the_page_has_all_of_a_short_connection_and_a_view_of_each_recovery(data: dict[str, Any]) -> None:
     views = data["figures"]["seq"]
-    (whole,) = (one for one in views if (one["from"], one["to"]) == (0, data["duration_ns"]))
-    assert whole["data"]["bucket_ns"] == 0
-    assert {line["name"]: line["rows"] for line in whole["data"]["lines"]}["data"] == 60
-    found = data["recoveries"]
+    (whole,) = (one for one in views if (one["from"], one["to"]) == (0, data["page"]["duration_ns"]))
+    (packets,) = (one["set"] for one in whole["answer"]["lines"] if one["label"] == "data")
+    assert len(whole["answer"]["data"][packets]["t"]) == 60
+    found = data["events"]["recoveries"]
     assert [one["fast"] for one in found["rows"]] == [True, False]
     assert {(one["from"], one["to"]) for one in found["rows"]} <= {(one["from"], one["to"]) for one in views}
     assert found["rows"][0]["cells"][2:4] == ["duplicate ACKs", "timeout"]
@@ -105,7 +105,7 @@ def test_a_connection_is_chosen_by_its_number(recovered: Run) -> None:
     assert seen.lane("", 0) == seen.lane("bulk", 0) == ("bulk", 0)
     assert seen.lane("bulk", 1) is None
     (line,) = seen.connections("bulk")
-    assert line.name == "bulk 0"
+    assert line.name == "bulk/0"
     assert line.value.sum() == analyse(records).metrics["bulk"]["wire_bytes"]
 
 
@@ -115,5 +115,5 @@ def test_figures_are_written(recovered: Run, tmp_path: Path) -> None:
     assert all(path.stat().st_size > 8_000 for path in written[:3])  # the last is a single line
     page = write_report(recovered.path).read_text(encoding="utf-8")
     (point,) = drawn_points(page)
-    recovery = point_of(page, point)["recoveries"]["rows"][0]
+    recovery = point_of(page, point)["events"]["recoveries"]["rows"][0]
     assert (recovery["lane"], recovery["fast"]) == ("bulk/0", True)

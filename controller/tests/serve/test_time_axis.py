@@ -44,4 +44,4 @@ def test_report_and_served_page_show_the_same_time(results: Path, options: dict[
     (path / "point.json").write_text(json.dumps(asked | {"duration_ns": 30 * S}), encoding="utf-8")
     data = embedded(load_point(path))
     assert data is not None
-    assert data["duration_ns"] == read_source(path).duration_ns
+    assert data["page"]["duration_ns"] == read_source(path).duration_ns

@@ -41,5 +41,9 @@ def latency_distribution(records: Records) -> Chart | None:
         "share": np.round(QUANTILES, 6).tolist() * len(lines),
         "flow": [name for name in names for _ in QUANTILES],
     }
-    high = ", ".join(f"{name} {line[int(np.searchsorted(QUANTILES, 0.99))]:g}" for name, line in zip(names, took, strict=True))
-    return Chart(spec, {"latency": data}, "Distribution of latency", "", f"99 % of packets within ({unit.name}): {high}")
+    high = ", ".join(
+        f"{name} {line[int(np.searchsorted(QUANTILES, 0.99))]:g}" for name, line in zip(names, took, strict=True)
+    )
+    return Chart(
+        spec, {"latency": data}, "Distribution of latency", "", f"99 % of packets within ({unit.name}): {high}"
+    )

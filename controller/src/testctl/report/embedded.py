@@ -74,7 +74,9 @@ def _figures(
             asked = [(chosen[:1], first)]
         elif spec.shape == "packets":
             asked += [
-                ([lane], Window(low, high, 150, alone=True)) for lane, (low, high) in near if lane in chosen and low < high
+                ([lane], Window(low, high, 150, alone=True))
+                for lane, (low, high) in near
+                if lane in chosen and low < high
             ]
         elif len(chosen) > 1:
             asked.append((chosen, others))  # all in one figure

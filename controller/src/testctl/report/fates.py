@@ -83,7 +83,14 @@ class Fates:
             ],
             "counts": [list(count) for count in self.counts],
             "packets": [
-                [f"{p.time_ns / 1e9:.9f}", p.port, p.flow, p.packet, p.what, p.queue_bytes if p.queue_bytes >= 0 else ""]
+                [
+                    f"{p.time_ns / 1e9:.9f}",
+                    p.port,
+                    p.flow,
+                    p.packet,
+                    p.what,
+                    p.queue_bytes if p.queue_bytes >= 0 else "",
+                ]
                 for p in self.packets
             ],
             "left_out": self.left_out,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from testctl.core.words import counted
 from testctl.report.expectations import Judged
 from testctl.report.failures import shared_by
 from testctl.results import RunPoint
@@ -13,33 +14,35 @@ _OTHERS = {"invalid": "invalid", "broken": "broken", "skip": "skipped", "not jud
 
 
 def finding(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
-    """Such as "all 60 points pass", or "12 of 48 fail 'the link is used': 10 of 12 with rate=100mbit; worst
-    saturation 0.42, want ≥ 0.9"; "" without points."""
+    """Such as "all 60 points pass", or '12 of 48 fail "the link is used": 10 of 12 with rate=100mbit; worst
+    saturation 0.42, want ≥ 0.9; 1 broken'; "" without points."""
+    total, passed = len(points), _count(points, "pass")
+    if not total:
+        return ""
+    if passed == total:
+        return f"all {total} points pass" if total > 1 else "its point passes"
     failed = [point for point in points if point.verdict == "fail"]
-    others = [f"{count} {word}" for verdict, word in _OTHERS.items() if (count := _count(points, verdict))]
-    if not failed:
-        passed, total = _count(points, "pass"), len(points)
-        if not total:
-            return ""
-        every = f"all {total} points pass" if total > 1 else "its point passes"
-        return every if passed == total else ", ".join([f"{passed} of {total} points pass", *others])
+    first = _failed(points, failed, expected) if failed else f"{passed} of {counted(total, 'point')} pass"
+    return "; ".join([first, *_others(points)])
+
+
+def _failed(points: Sequence[RunPoint], failed: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
+    """The failures, by the expectation that most of them fail."""
     text = f"{len(failed)} of {len(points)} fail" if len(points) > 1 else "its point fails"
-    if others:
-        text += f" ({', '.join(others)})"
     ids = {point.id for point in failed}
     most = max((one for one in expected if one.verdict == "fail"), key=lambda one: len(ids & one.points), default=None)
     if most is None:
         return f"{text}: {failed[0].reason}" if len(failed) == 1 and failed[0].reason else text
-    of = ids & most.points
-    if len(of) < len(failed):
-        text += f", {len(of)} of them"
-    text += f" {most.name!r}"
-    shared = shared_by(points, "fail")
+    of = [point for point in failed if point.id in most.points]
+    text += f'{f", {len(of)} of them" if len(of) < len(failed) else ""} "{most.name}"'
+    shared, worst = shared_by(points, "fail"), most.worst(of)
     text += f": {shared[0].text}" if shared else ""
-    worst = most.worst([point for point in failed if point.id in of])
-    if not worst:
-        return text
-    return f"{text}; worst {most.metric} {worst}" + (f", want {most.bound}" if most.bound else "")
+    text += f"; worst {most.metric} {worst}" if worst else ""
+    return text + (f", want {most.bound}" if worst and most.bound else "")
+
+
+def _others(points: Sequence[RunPoint]) -> list[str]:
+    return [f"{count} {word}" for verdict, word in _OTHERS.items() if (count := _count(points, verdict))]
 
 
 def _count(points: Sequence[RunPoint], verdict: str) -> int:

@@ -7,28 +7,15 @@ import re
 from importlib import resources
 from typing import Any
 
+from testctl.charts.style import LANES, ON_DARK, SHOWN_LOOKS
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.metrics import KEY_METRICS
-from testctl.charts.style import (
-    ACK,
-    DATA,
-    FATE_COLOURS,
-    LANES,
-    ON_DARK,
-    RECOVERY,
-    RETRANS,
-    SACK,
-    SHOWN_LOOKS,
-    STALL,
-    UNA,
-    WINDOW,
-)
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w.]+)";', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:const|let|class|(?:async )?function) (\w+)", re.MULTILINE)
 
-_FIGURE = ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")
+_FIGURE = ("name", "title", "of", "large")
 
 
 def looks() -> dict[str, Any]:
@@ -36,15 +23,6 @@ def looks() -> dict[str, Any]:
     return {
         "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
         "lanes": list(LANES),
-        "data": DATA,
-        "retrans": RETRANS,
-        "ack": ACK,
-        "stall": STALL,
-        "sack": SACK,
-        "una": UNA,
-        "window": WINDOW,
-        "recovery": [RECOVERY[False], RECOVERY[True]],
-        "fates": FATE_COLOURS,
         "dark": ON_DARK,
         "headlines": [metric for metric, _ in KEY_METRICS],
         "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},

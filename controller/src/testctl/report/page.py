@@ -38,7 +38,7 @@ _SCRIPT = '<script type="module" src="/static/main.js"></script>'
 
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
-    """The page of a run.  `data`: point_data by point id, where the caller has it already; the others have no figures."""
+    """The page of a run.  `data`: point_data by point id, where the caller has it; other points have no figures then."""
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
     found, first = Found(run.path, run.summary, run.points), _first_with(blocks)
     page = run_page(found, run.plan_text)
@@ -111,7 +111,7 @@ def _in_groups(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
 
 
 def _vega() -> str:
-    """Vega, packed.  That lies in the cache, if anything can be kept there: packing takes longer than a small report."""
+    """Vega, packed; it lies in the cache, if anything can be kept there: packing takes longer than a small report."""
     content = vega_script()
     packer = Path(packing.__file__).read_bytes()
     file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(packer + content).hexdigest()[:16]}.packed"
