@@ -39,9 +39,11 @@ def test_a_run_has_the_figures_of_its_plan_and_what_failures_share(run: Run, cli
     ]  # fmt: skip
     assert found["swept"] == ["hosts.cc", "switch.delay", "switch.buffer"]
     page = client.get(f"/api/runs/{run.name}").json()
-    assert page["failures"] == [
-        ["fail", "9 of 104 points fail: all 9 with delay=30ms and buffer=15kB"],
-        ["invalid", "3 of 107 points are invalid: 3 of 9 with cc=reno and delay=3ms"],
+    assert [
+        (one["verdict"], one["count"], one["rows"][0]["share"], one["rows"][0]["where"]) for one in page["failures"]
+    ] == [
+        ("fail", "9 of 104", "all 9", [["delay", "30ms"], ["buffer", "15kB"]]),
+        ("invalid", "3 of 107", "3 of 9", [["cc", "reno"], ["delay", "3ms"]]),
     ]
 
 

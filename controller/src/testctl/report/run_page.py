@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from testctl_agent.spec.errors import PlanError
 
@@ -26,6 +26,7 @@ from testctl.report.sweep_choice import sweeps_of, swept_keys
 from testctl.results import RunPoint, layout
 from testctl.results.provenance import Provenance
 
+T = TypeVar("T")
 _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 _MOST_REASONS = 8
 
@@ -65,12 +66,12 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] | No
         "reproduce": str(summary.get("reproduce") or ""),
         "overrides": overrides_of(summary),
         "versions": flat(versions) if isinstance(versions, Mapping) else [],
-        "statement": lines(summary),
+        "statement": _readable(lambda: lines(summary), []),
         "plan_text": plan_text,
         "found": finding(points, expected),
-        "night": night(found.path, summary, points),
+        "night": _readable(lambda: night(found.path, summary, points), None),
         "reasons": _reasons(points),
-        "claims": claim_rows(claims_of(summary)),
+        "claims": _readable(lambda: claim_rows(claims_of(summary)), []),
         "expectations": [_expectation(one, points, varying) for one in expected],
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
@@ -143,6 +144,14 @@ def _reasons(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
     ]
 
 
+def _readable(read: Callable[[], T], otherwise: T) -> T:
+    """What is read of a summary; `otherwise` where it is not as testctl writes it: the rest is shown all the same."""
+    try:
+        return read()
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return otherwise
+
+
 def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     """Versions as rows of a table."""
     rows: list[tuple[str, str]] = []
@@ -153,10 +162,9 @@ def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 def overrides_of(summary: Mapping[str, Any]) -> list[str]:
     """What the run changed of its plan: "--set …" and "--without …", as it would be typed."""
-    try:
-        made = Provenance.from_json(summary)
-    except (TypeError, ValueError):
-        return []  # not as testctl writes it
+    made = _readable(lambda: Provenance.from_json(summary), None)
+    if made is None:
+        return []
     without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
     return [*(f"--set {words}" for words in made.overrides), *without]
 
