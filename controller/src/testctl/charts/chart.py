@@ -104,7 +104,8 @@ def config() -> dict[str, Any]:
     axis = {"gridColor": GRID, "domainColor": LINE, "tickColor": LINE, "labelColor": INK, "titleColor": INK,
             "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT}  # fmt: skip
     return {
-        "font": FONT, "background": "white", "axis": axis, "axisY": {"minExtent": EXTENT, "tickCount": 6}, "view": {"stroke": None},
+        "font": FONT, "background": "white", "axis": axis, "view": {"stroke": None},
+        "axisY": {"minExtent": EXTENT, "tickCount": 6},
         "legend": {"orient": "top", "title": None, "labelLimit": 400, "symbolStrokeWidth": 2, "labelFont": FONT},
         "title": {"anchor": "start", "fontSize": 14, "subtitleColor": SOFT, "subtitleFontSize": 11, "offset": 8},
         "facet": {"spacing": 24}, "concat": {"spacing": 36},

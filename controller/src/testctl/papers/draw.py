@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from testctl.charts.style import CLAIM_LOOKS
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import Claim
 from testctl.report.claims import reason, show_difference, show_metric_of, show_ours, show_published, show_want
 from testctl.report.draw import SOFT
-from testctl.charts.style import CLAIM_LOOKS
 
 _WIDTH = 14.0
 _ROW = 0.5

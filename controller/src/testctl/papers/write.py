@@ -13,6 +13,7 @@ from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
+from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.core.units import show_time
 from testctl.papers.draw import draw_scorecard
 from testctl.papers.scorecard import Scorecard
@@ -20,7 +21,6 @@ from testctl.report.claims import BADGES, claim_rows
 from testctl.report.figures import save_figure
 from testctl.report.looks import styles
 from testctl.report.page import environment, flat
-from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.results.layout import REPORT, SCORECARD

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, RETRANS, STALL
 from testctl.core.units import Unit, byte_unit, rate_unit, show_time
 from testctl.curves import Line, seq
 from testctl.curves.core.figure import rate_bins
 from testctl.curves.core.thin import envelope
 from testctl.report.stalls import Stall
-from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, RETRANS, STALL
 
 MAX = 6000
 """Points of one line: more than a panel has pixels, with every extreme."""

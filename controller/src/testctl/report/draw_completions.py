@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from testctl_agent.spec.units import Bytes
 
+from testctl.charts.style import LANES
 from testctl.plan.request_figures import SLOWDOWN
 from testctl.report.completions import CompletionFigure
 from testctl.report.draw import MAX, SOFT, tidy
 from testctl.report.draw_response import MARKERS
-from testctl.charts.style import LANES
 
 
 def draw_completions(axes: Axes, shown: CompletionFigure) -> None:

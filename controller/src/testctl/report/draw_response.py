@@ -6,9 +6,9 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from testctl.charts.style import LANES
 from testctl.report.draw import SOFT, tidy
 from testctl.report.response import Response
-from testctl.charts.style import LANES
 
 MARKERS = "os^Dv*PX"
 """One for each colour, and one on when the colours begin again: no two curves look alike."""

@@ -12,9 +12,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, NullLocator
 
+from testctl.charts.style import LANES
 from testctl.report.draw import SOFT, tidy
 from testctl.report.draw_response import MARKERS
-from testctl.charts.style import LANES
 from testctl.report.sweep_data import Cell, Line, Panel, Sweep
 
 _GROUP = 0.8

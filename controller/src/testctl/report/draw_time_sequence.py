@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from testctl.charts.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW
 from testctl.core.units import Unit, byte_unit, time_unit
 from testctl.curves import Line, seq
 from testctl.curves.core.thin import envelope
 from testctl.metrics.recovery.measure import Recovery
 from testctl.records.schema import Array
 from testctl.report.draw import tidy
-from testctl.charts.style import DATA, RECOVERY, RETRANS, SACK, UNA, WINDOW
 
 MAX = 8000
 """Bars of one kind; of more an envelope is drawn."""

@@ -29,7 +29,8 @@ export const drawChart = async (element, chart, looks, range = chart.range) => {
   const spec = ranged(isDark() ? shaded(chart.spec, looks.dark) : chart.spec, chart.kind, range);
   const datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
   const width = spec.facet || spec.encoding?.facet || spec.encoding?.column ? {} : { width: "container", autosize: { type: "fit", contains: "padding" } };
-  element.dataset.vega?.length && element.replaceChildren();
+  element.chart = { ...chart, range }; // what is drawn, for who looks at the page's state
+  element.dataset.colours = isDark() ? "dark" : "light";
   const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...width, ...spec, datasets, config: config() },
     { actions: false, renderer: "canvas", mode: "vega-lite", ast: true, tooltip: { theme: isDark() ? "dark" : "light" } });
   element.setAttribute("aria-label", chart.spoken || chart.title);
