@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from testctl.report.sweep_data import Sweep
+    from testctl.charts.sweep_data import Sweep
 
 SHOWN = 8
 """Names listed in an error, at most."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import vl_convert
@@ -30,6 +31,9 @@ INK, SOFT, GRID, LINE = "#1b1f24", "#5b6470", "#e3e6ea", "#8a8f98"
 FONT = "system-ui, 'DejaVu Sans', sans-serif"
 WIDTH, HEIGHT = 560, 250
 """Of a panel of a file, in CSS pixels."""
+
+_TITLE, _NOTE = 72, 96
+"""Characters of a line above such a panel."""
 
 KINDS: Mapping[str, Sequence[Unit]] = {
     "rate": (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3), Unit("b/s", 1)),
@@ -104,7 +108,8 @@ def config() -> dict[str, Any]:
         "font": FONT, "background": "white", "axis": axis, "view": {"stroke": None},
         "legend": {"orient": "top", "title": None, "labelLimit": 400, "symbolStrokeWidth": 2, "labelFont": FONT},
         "title": {"anchor": "start", "fontSize": 14, "subtitleColor": SOFT, "subtitleFontSize": 11, "offset": 8},
-        "facet": {"spacing": 24}, "concat": {"spacing": 36},
+        "facet": {"spacing": 24}, "concat": {"spacing": 36}, "header": {"labelFont": FONT, "titleFont": FONT},
+        "style": {"note": {"color": SOFT}, "bound": {"color": SOFT, "strokeDash": [5, 4]}, "ink": {"color": INK}},
     }  # fmt: skip
 
 
@@ -113,13 +118,23 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
 
     Raises TestbedError where the file can't be written, ValueError for another suffix.
     """
-    convert = {".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf}
+    convert = {
+        ".svg": vl_convert.vegalite_to_svg,
+        ".png": vl_convert.vegalite_to_png,
+        ".pdf": vl_convert.vegalite_to_pdf,
+    }
     if path.suffix not in convert:
         raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
     panels = [_panel(chart, number) for number, chart in enumerate(charts)]
     datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
-    whole = {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
-             "resolve": {"scale": {"color": "independent", "strokeDash": "independent", "shape": "independent"}}}  # fmt: skip
+    whole = {
+        "$schema": SCHEMA,
+        "config": config(),
+        "columns": columns,
+        "concat": panels,
+        "datasets": datasets,
+        "resolve": {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")},
+    }
     given = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
     with naming_path(path, "the figure was not written; the results are kept"):
@@ -129,8 +144,13 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
 
 def _panel(chart: Chart, number: int) -> dict[str, Any]:
     """A figure of a file, with its title; its data sets have names of their own."""
-    text = {"text": chart.title, "subtitle": chart.note} if chart.note else {"text": chart.title}
-    spec = {"width": WIDTH, "height": HEIGHT, **chart.whole(), "title": text}
+    text = {"text": wrap(chart.title, _TITLE), **({"subtitle": wrap(chart.note, _NOTE)} if chart.note else {})}
+    spec, size = chart.whole(), {"width": WIDTH, "height": HEIGHT}
+    if "facet" in spec:
+        columns = min(spec["columns"], len(spec["facet"]["sort"]))
+        inner = {"width": (WIDTH - 30 * (columns - 1)) // columns, "height": HEIGHT * 3 // 4}
+        spec, size = {**spec, "columns": columns, "spec": {**inner, **spec["spec"]}}, {}
+    spec = {**size, **spec, "title": text}
     return _renamed(spec, {name: f"{name} {number}" for name in chart.data})
 
 

@@ -15,7 +15,7 @@ from testctl.plan.sweep_figures import MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, 
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.figure_spec import specs_of, written_value
 from testctl.report.sweep import counted_number, numbers_of, sweep_of
-from testctl.report.sweep_data import Sweep
+from testctl.charts.sweep_data import Sweep
 from testctl.results import Run, RunPoint
 from testctl.system.text import first_of
 
@@ -68,13 +68,12 @@ def _some(names: Sequence[str]) -> str:
 def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> FigureSpec | None:
     """For a plan without a figure of these kinds: what it expects something of, else throughput, over what is swept.
 
-    None without a parameter that is swept or without a number.
+    None without a parameter that is swept, or where no number differs between points.
     """
     expected = [str(item.get("metric", "")) for item in summary.get("expectations") or () if isinstance(item, Mapping)]
     metrics = dict.fromkeys([*expected, "throughput_bps", "total_throughput_bps"])
-    metric = next(
-        (name for name in metrics if any(counted_number(point, name, "") is not None for point in points)), ""
-    )
+    values = {name: {counted_number(point, name, "") for point in points} - {None} for name in metrics}
+    metric = next((name for name, of in values.items() if len(of) > 1), "")
     swept = sorted((one for one in factors(points) if one.key != "repeat"), key=_rank)
     xs = [factor for factor in swept if len(factor.values) <= MAX_X]
     if not metric or not xs:
