@@ -17,7 +17,7 @@ const ranged = (spec, kind, range) => {
 };
 // As testctl/charts/chart.py's config, in the page's colours.
 const config = () => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
-  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 },
+  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 }, axisY: { minExtent: 40, tickCount: 6 },
   legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12 },
   header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") }, facet: { spacing: 24 },
   style: { note: { color: css("--soft") }, bound: { color: css("--soft"), strokeDash: [5, 4] }, ink: { color: css("--ink") } } });
