@@ -108,7 +108,8 @@ def config() -> dict[str, Any]:
     axis = {"gridColor": GRID, "domainColor": LINE, "tickColor": LINE, "labelColor": INK, "titleColor": INK,
             "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT}  # fmt: skip
     return {
-        "font": FONT, "background": "white", "axis": axis, "axisY": {"minExtent": EXTENT, "tickCount": 6}, "view": {"stroke": None},
+        "font": FONT, "background": "white", "axis": axis, "axisY": {"minExtent": EXTENT, "tickCount": 6},
+        "view": {"stroke": None},
         "legend": {"orient": "top", "title": None, "labelLimit": 400, "symbolStrokeWidth": 2, "labelFont": FONT},
         "title": {"anchor": "start", "fontSize": 14, "subtitleColor": SOFT, "subtitleFontSize": 11, "offset": 8},
         "facet": {"spacing": 24}, "concat": {"spacing": 36}, "header": {"labelFont": FONT, "titleFont": FONT},
@@ -144,7 +145,8 @@ def _panel(chart: Chart, number: int) -> dict[str, Any]:
         columns = min(spec["columns"], len(spec["facet"]["sort"]))
         inner = {"width": (WIDTH - 30 * (columns - 1)) // columns, "height": HEIGHT * 3 // 4}
         spec, size = {**spec, "columns": columns, "spec": {**inner, **spec["spec"]}}, {}
-    renamed: dict[str, Any] = _renamed({**size, **spec, "title": text}, {name: f"{name} {number}" for name in chart.data})
+    names = {name: f"{name} {number}" for name in chart.data}
+    renamed: dict[str, Any] = _renamed({**size, **spec, "title": text}, names)
     return renamed
 
 

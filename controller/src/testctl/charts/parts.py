@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 from testctl.charts.chart import Chart, Columns
@@ -46,10 +47,15 @@ def tooltip(names: Mapping[str, str]) -> list[Spec]:
     return [{"field": name, "type": "nominal", "title": words} for name, words in names.items() if words]
 
 
-def logarithmic(name: str, title: str, **axis: Any) -> Spec:
-    """A logarithmic axis of numbers."""
-    return {"field": name, "type": "quantitative", "title": title, "scale": {"type": "log", "zero": False},
-            "axis": {"labelExpr": PLAIN, "labelOverlap": "greedy", **axis}}  # fmt: skip
+def logarithmic(name: str, title: str, values: Iterable[float], label: str = PLAIN) -> Spec:
+    """A logarithmic axis of these numbers.  label: Vega's expression of a tick's words."""
+    known = [value for value in values if value > 0] or [1.0]
+    low, high = min(known), max(known)
+    digits = (1, 2, 5) if high < 1000 * low else (1,)
+    ticks = [digit * 10.0**power for power in range(floor(log10(low)), ceil(log10(high)) + 1) for digit in digits]
+    return {"field": name, "type": "quantitative", "title": title,
+            "scale": {"type": "log", "domain": [low / 1.2, high * 1.2], "nice": False},
+            "axis": {"values": ticks, "labelExpr": label, "labelOverlap": "greedy"}}  # fmt: skip
 
 
 def as_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:

@@ -16,8 +16,8 @@ from testctl.core.units import show_time
 from testctl.plan.request_figures import SLOWDOWN
 from testctl.records.schema import Array
 
-MOST = 2000
-"""Points of one distribution that are drawn: more than a panel has pixels."""
+MOST = 500
+"""Points of one distribution that are drawn: about as many as a panel has pixels."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ def _slowdown(shown: CompletionFigure) -> Chart:
     columns = as_columns(("size", "slowdown", "line", "of", "bytes", "said", "count"), _sizes(shown))
     dash = {"field": "of", "type": "nominal", "scale": {"domain": list(of), "range": [[1, 0], [6, 3]]},
             "legend": {"title": "of the requests"}}  # fmt: skip
-    size = "format(datum.value, '.1~s') + 'B'"
-    encoding = {"x": logarithmic("size", "size of the request", labelExpr=size), "y": logarithmic("slowdown", "slowdown"),
-                "color": colour("line", names, "requests")}  # fmt: skip
-    encoding["y"] = {**encoding["y"], "scale": {"type": "log", "domainMin": min([1.0, *columns["slowdown"]])}}
+    size = "format(datum.value, '.1~s') + 'B'"  # kB, MB
+    y = logarithmic("slowdown", "slowdown", [1.0, *columns["slowdown"]])
+    x = logarithmic("size", "size of the request", columns["size"], size)
+    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
     asked = tooltip(
         {
             "line": "requests",
@@ -69,7 +69,7 @@ def _slowdown(shown: CompletionFigure) -> Chart:
     layers = [
         {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {**encoding, "strokeDash": dash}},
         {"mark": {"type": "point", "filled": True, "size": 36, "opacity": 1},
-         "encoding": {**encoding, "shape": shape("line", names, "requests"), "tooltip": asked, "detail": {"field": "of"}}},
+         "encoding": {**encoding, "shape": shape("line", names, "requests"), "tooltip": asked}},
     ]  # fmt: skip
     note = "time taken / time on an empty path"
     return Chart(
@@ -88,13 +88,17 @@ def _distribution(shown: CompletionFigure) -> Chart:
     names = [line.name for line in shown.lines]
     y = {"field": "share", "type": "quantitative", "title": "share of requests", "scale": {"domain": [0, 1]},
          "axis": {"format": ".0%"}}  # fmt: skip
-    encoding = {"x": logarithmic("ms", "completion time (ms)"), "y": y, "color": colour("line", names, "requests")}
+    columns = as_columns(("ms", "share", "line", "at most", "part", "count"), _shares(shown))
+    x = logarithmic("ms", "completion time (ms)", columns["ms"])
+    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
     asked = tooltip({"line": "requests", "at most": "within", "part": "share", "count": "requests of the line"})
     layers = [
         {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}, "encoding": encoding},
-        {"mark": {"type": "point", "opacity": 0, "size": 40}, "encoding": {**encoding, "tooltip": asked}},
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 0, "size": 40},
+            "encoding": {**encoding, "tooltip": asked},
+        },
     ]
-    columns = as_columns(("ms", "share", "line", "at most", "part", "count"), _shares(shown))
     note = "; ".join(f"{line.name}: {line.count} requests" for line in shown.lines)
     return Chart(
         {"data": {"name": "times"}, "layer": layers}, {"times": columns}, shown.title, note, f"{shown.title}. {note}"

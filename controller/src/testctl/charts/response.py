@@ -32,7 +32,10 @@ class Response:
 def responses(shown: Response) -> Chart:
     """A line for each congestion control, and Reno's as a dashed one; the same numbers as a table."""
     names = [curve.name for curve in shown.curves]
-    encoding = {"x": logarithmic("rate", "rate of random loss"), "y": logarithmic("window", "window (segments)")}
+    rates = [rate for curve in (*shown.curves, shown.reno) for rate in curve.rates]
+    windows = [window for curve in (*shown.curves, shown.reno) for window in curve.windows]
+    x, y = logarithmic("rate", "rate of random loss", rates), logarithmic("window", "window (segments)", windows)
+    encoding = {"x": x, "y": y}
     lines = {**encoding, "color": colour("cc", names, "cc")}
     asked = tooltip({"cc": "cc", "loss": "rate of random loss", "said": "window"})
     end = {"mark": {"type": "text", "style": "note", "align": "left", "dx": 4, "dy": -8, "fontSize": 10}}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testctl.charts.chart import Chart, Columns
-from testctl.charts.parts import PLAIN, Spec, as_columns, colour, shape, tooltip, words
+from testctl.charts.parts import PLAIN, Spec, as_columns, colour, logarithmic, shape, tooltip, words
 from testctl.charts.sweep_data import Cell, Sweep
 from testctl.core.units import show_metric
 
@@ -32,7 +32,7 @@ Bounds = Sequence[tuple[float, str]]
 
 
 def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
-    """The figure, and the same numbers as a table.  bounds: dashed lines, those far from the values in the note alone."""
+    """The figure, and the same numbers as a table.  bounds: dashed lines; those far from the values are in the note."""
     table = None if sweep.kind == "cdf" else _table(sweep)
     asked = {"kind": sweep.kind, "metric": sweep.metric,
              **{name: getattr(sweep, name).key for name in ("x", "by", "facet")}}  # fmt: skip
@@ -76,8 +76,8 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
     if sweep.kind == "box":
         return [
             {"mark": {"type": "rule"}, "encoding": ends},
-            {"mark": {"type": "bar", "fillOpacity": 0.3, "strokeWidth": 1.2},
-             "encoding": {**encoded, "y": _of(y, "first"), "y2": {"field": "third"}, "stroke": {**_colour(sweep), "legend": None}}},
+            {"mark": {"type": "bar", "fillOpacity": 0.4},
+             "encoding": {**encoded, "y": _of(y, "first"), "y2": {"field": "third"}}},
             {"mark": {"type": "tick", "thickness": 3}, "encoding": encoded},
         ]  # fmt: skip
     marked = {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
@@ -97,8 +97,15 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
 
 
 def _distribution(sweep: Sweep) -> list[Spec]:
-    x = {"field": "y", "type": "quantitative", "title": sweep.label,
-         "scale": {"type": "log" if sweep.log else "linear", "zero": False}, "axis": {"labelExpr": PLAIN}}  # fmt: skip
+    x = {
+        "field": "y",
+        "type": "quantitative",
+        "title": sweep.label,
+        "scale": {"zero": False},
+        "axis": {"labelExpr": PLAIN},
+    }
+    if sweep.log:
+        x = logarithmic("y", sweep.label, [value / sweep.unit.size for value in sweep.values])
     y = {"field": "share", "type": "quantitative", "title": "share of points", "scale": {"domain": [0, 1]},
          "axis": {"format": ".0%"}}  # fmt: skip
     encoded = {"x": x, "y": y, "color": _colour(sweep)}
@@ -115,11 +122,13 @@ def _distribution(sweep: Sweep) -> list[Spec]:
 def _x(sweep: Sweep, category: bool) -> Spec:
     if category:
         turned = sum(map(len, sweep.x.values)) > _TURNED
-        return {"field": "x text", "type": "nominal", "title": sweep.x.key, "scale": {"domain": list(sweep.x.values)},
-                "axis": {"labelAngle": -40 if turned else 0, "labelOverlap": False, "labelLimit": 200, "grid": False}}  # fmt: skip
+        return {"field": "x text", "type": "nominal", "title": sweep.x.key,
+                "scale": {"domain": list(sweep.x.values), "paddingInner": 0.2, "paddingOuter": 0.1},
+                "axis": {"labelAngle": -40 if turned else 0, "labelOverlap": False, "labelLimit": 200,
+                         "grid": False}}  # fmt: skip
     numbers = list(sweep.x.numbers)
     names = f"{json.dumps(list(sweep.x.values))}[indexof({json.dumps(numbers)}, datum.value)]"
-    scale = {"type": "log" if sweep.x.log else "linear", "zero": False, "nice": False, "padding": 12}
+    scale = {**({"type": "log"} if sweep.x.log else {"zero": False}), "nice": False, "padding": 12}
     return {"field": "x", "type": "quantitative", "title": sweep.x.key, "scale": scale,
             "axis": {"values": numbers, "labelExpr": names, "labelOverlap": "greedy"}}  # fmt: skip
 
@@ -128,9 +137,9 @@ def _y(sweep: Sweep, bounds: Sequence[float]) -> Spec:
     """The same in all panels; from 0, unless the axis is logarithmic or a value is negative."""
     values = [*(value / sweep.unit.size for value in sweep.values), *bounds]
     low, high = min(values), max(values)
-    scale: Spec = {"type": "log", "domain": [low / 1.2, high * 1.2], "nice": False, "clamp": True}
-    if not sweep.log:
-        scale = {"zero": True} if low < 0 else {"domainMin": 0, "domainMax": (high or 1.0) * _ABOVE, "nice": False}
+    if sweep.log:
+        return logarithmic("y", sweep.label, values)
+    scale: Spec = {"zero": True} if low < 0 else {"domainMin": 0, "domainMax": (high or 1.0) * _ABOVE, "nice": False}
     return {"field": "y", "type": "quantitative", "title": sweep.label, "scale": scale, "axis": {"labelExpr": PLAIN}}
 
 

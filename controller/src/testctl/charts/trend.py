@@ -47,14 +47,16 @@ def trend(metric: str, runs: Sequence[Seen], changes: Sequence[int]) -> Chart:
          "axis": {"values": list(range(len(runs))), "labelExpr": f"{json.dumps(starts)}[datum.value]",
                   "labelOverlap": "greedy", "grid": False}}  # fmt: skip
     y = {"field": "y", "type": "quantitative", "title": f"{metric} ({unit.name})" if unit.name else metric,
-         "scale": {"zero": False, **_about_equal([value for _, _, value in known])}, "axis": {"labelExpr": PLAIN}}  # fmt: skip
+         "scale": {"zero": False, **_about_equal([value for _, _, value in known])},
+         "axis": {"labelExpr": PLAIN}}  # fmt: skip
     there = [verdict for verdict in _VERDICTS if verdict in cells["verdict"]]
     colour = {"field": "verdict", "type": "nominal", "legend": {"title": "verdict"} if there != ["pass"] else None,
               "scale": {"domain": there, "range": [SHOWN_LOOKS[verdict].colour for verdict in there]}}  # fmt: skip
     shapes = {**colour, "scale": {"domain": there, "range": [SHAPES[_VERDICTS.index(verdict)] for verdict in there]}}
     asked = tooltip({"name": "run", "started": "started (UTC)", "value": metric, "verdict": "verdict"})
     layers = [
-        {"data": {"name": "changes"}, "mark": {"type": "rule", "style": "bound"}, "encoding": {"x": {**x, "field": "at"}}},
+        {"data": {"name": "changes"}, "mark": {"type": "rule", "style": "bound"},
+         "encoding": {"x": {**x, "field": "at"}}},
         {"data": {"name": "levels"}, "mark": {"type": "rule", "strokeWidth": 2, "strokeDash": [6, 3], "color": GREY},
          "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": y}},
         {"mark": {"type": "line", "strokeWidth": 1.2, "color": BLUE}, "encoding": {"x": x, "y": y}},

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from testctl.charts import Chart, save
 from testctl.plan import FigureSpec
+from testctl.records import Records
 from testctl.report.figure_spec import specs_of
 from testctl.report.plan_charts import chart_of
 from testctl.results import Run, RunPoint
@@ -29,7 +29,15 @@ def paper_figures(run: Run, out_dir: Path, specs: Sequence[FigureSpec] | None = 
         specs = specs_of(run)
     if not specs:
         return []
-    read = cache(RunPoint.records)
+    kept: dict[str, Records | None] = {}
+
+    def read(point: RunPoint) -> Records | None:
+        """Figures in a row are often of one point; no more than one's records are in memory."""
+        if point.id not in kept:
+            kept.clear()
+            kept[point.id] = point.records()
+        return kept[point.id]
+
     charts = _one_axis([chart_of(spec, run.points, run.summary, read) for spec in specs])
     with naming_path(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
