@@ -100,6 +100,8 @@ class Run:
     ) -> Any:
         """A metric over a swept parameter, "entity.parameter": one row a value of x, of `by` and of `facet`.
 
+        With "flow" for `by` (or `facet`, `x`) there is a row for each flow.
+
         Columns: those of the parameters named, as written; `x`, that of x as a number in its base unit (NaN for a
         word); `y` the median of the points, `lo` and `hi` the least and the greatest, `n` how many, `missing` how many
         have no value.  flow: without one, of all flows together.  Raises PlanError, naming what there is.

@@ -11,16 +11,14 @@ import numpy as np
 
 from testctl.core.units import Unit
 from testctl.core.words import counted
-
-FLOW = "flow"
-"""The key of an axis whose values are the flows of each point."""
+from testctl.plan.sweep_figures import FLOW
 
 
 @dataclass(frozen=True)
 class Axis:
     """A swept parameter.
 
-    key      "entity.parameter"
+    key      "entity.parameter", or "flow": each flow of a point
     values   as written; ascending where they are numbers, else in the order of the points
     numbers  the same in the base unit (ns, bit/s or bytes); empty where they are no numbers
     log      whether the values are spaced for a logarithmic axis

@@ -210,7 +210,9 @@ def _of_expectation(plan: Plan, expectation: Expectation, findings: Sequence[_Fi
         detail = "; ".join(parts)
     ids, at = tuple(finding.point for finding in basis), str(expectation.place)
     alone = expectation.quantifier == "some"
-    return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at, alone, _numbers(expectation.bounds))
+    return ExpectationVerdict(
+        expectation.name, verdict, detail, ids, expectation.metric, at, alone, _numbers(expectation.bounds)
+    )
 
 
 def _numbers(bounds: Bounds) -> dict[str, Number]:

@@ -11,11 +11,11 @@ from testctl.charts.requests import CompletionFigure, CompletionLine
 from testctl.metrics import Completions, completions
 from testctl.plan import FigureSpec
 from testctl.plan.request_figures import SLOWDOWN
+from testctl.plan.sweep_figures import FLOW
 from testctl.records import Records
 from testctl.report.factors import ABSENT
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.sweep import COUNTED
-from testctl.charts.sweep_data import FLOW
 from testctl.results import RunPoint, layout
 
 MAX_BINS = 20

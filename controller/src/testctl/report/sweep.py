@@ -16,10 +16,11 @@ from testctl.core.point import is_background
 from testctl.core.units import unit_of
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
+from testctl.plan.sweep_figures import FLOW
 from testctl.report.factors import ABSENT, Factor, describe, factors
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.metrics import meaning, number_of
-from testctl.charts.sweep_data import FLOW, Axis, Cell, Line, Panel, Sweep
+from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED
 
