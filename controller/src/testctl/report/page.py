@@ -17,6 +17,7 @@ from markupsafe import Markup
 from testctl_agent.system import durable
 
 from testctl.charts.style import VERDICT_LOOKS
+from testctl.charts.swept import swept
 from testctl.core.units import show_time
 from testctl.report import packed as packing
 from testctl.report.claims import claim_rows, claims_of
@@ -74,7 +75,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         index=Markup(
             as_script(
                 _index(run, varying, table)
-                | {"responses": [asdict(one) for one in shown], "sweeps": [one.to_json() for one in sweeps]}
+                | {"responses": [asdict(one) for one in shown], "sweeps": [swept(one).to_json() for one in sweeps]}
             )
         ),
         css=Markup(styles()),
