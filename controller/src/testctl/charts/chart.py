@@ -7,6 +7,7 @@ The browser draws the same specification (serve/static/chart.js).  See https://v
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -132,6 +133,9 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
              "resolve": own}  # fmt: skip
     given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
+    if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
+        numbers: dict[str, str] = {}
+        drawn = re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), drawn)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
     return path
