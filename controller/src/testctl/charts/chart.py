@@ -126,6 +126,8 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     convert: dict[str, Callable[..., str | bytes]] = {
         ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
     }  # fmt: skip
+    if path.suffix not in convert:
+        raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
     panels = [_panel(chart, number) for number, chart in enumerate(charts)]
     datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
     own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}

@@ -369,7 +369,7 @@ def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: 
     if shape == "rate":
         fine = found[0][1]["fine_ns"]
         return f"bins of {show_time(bucket)}" + (
-            f"; band: least and greatest {show_time(fine)}" if fine < bucket else ""
+            f"; band: least and greatest {show_time(fine)}" if fine < bucket and len(lines) <= MOST_BANDS else ""
         )
     if not bucket:
         return "every packet" if shape == "packets" else ""
