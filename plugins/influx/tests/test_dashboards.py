@@ -15,9 +15,9 @@ import httpx
 import jinja2
 import pytest
 import yaml
+from testctl.charts.style import VERDICT_LOOKS
 from testctl.curves import curves
 from testctl.metrics import metric_names
-from testctl.charts.style import VERDICT_LOOKS
 from testctl_influx.generate import files
 from testctl_influx.grafana import dashboards
 from testctl_influx.grafana.model import UNITS

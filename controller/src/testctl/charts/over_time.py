@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testctl.charts.chart import INK, Chart, Columns
+from testctl.charts.chart import INK, Chart, Columns, unit_of
 from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, OTHERS, RECOVERY, RETRANS, SACK, STALL, UNA, WINDOW
 from testctl.core.units import show_time
 from testctl.curves import Lane, curves, figure, seq
@@ -46,7 +46,9 @@ DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 4),
 """Of the connections of a flow, in order."""
 
 THRESHOLD = "slow-start threshold"
-FLAGS = ("FIN", "SYN", "RST", "PSH", "", "URG", "ECE", "CWR")
+FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+"""Of TCP, from the lowest bit."""
+
 _DOTTED = (2, 3)
 _SYMBOLS = {seq.CUT: "triangle-down", seq.MARKED: "diamond", seq.RETRANSMISSION: "cross", seq.LOST: "cross"}
 _COLOURS = {
@@ -113,6 +115,7 @@ def over_time(
     """
     spec = curves()[name].spec
     found = _figures(records, name, chosen, window, bin_ns, singly)
+    zeros = _zeros(records, found)
     lines = [line for _, data in found for line in data["lines"]]
     range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in found))
     panel, others = _Panel(), sorted({str(line["name"]) for line in lines})
@@ -124,17 +127,22 @@ def over_time(
             _SHAPES[spec.shape](panel, line, look, window, data)
     log = any(data.get("log") for _, data in found)
     left_out = sum(data.get("left_out", 0) for _, data in found)
-    said = [_summary(spec.shape, found, lines, window), f"{left_out} more are not drawn" if left_out else ""]
+    said = [
+        _summary(spec.shape, found, lines, window),
+        f"{left_out} more are not drawn" if left_out else "",
+        f"0 throughout: {', '.join(zeros)}" if zeros else "",
+    ]
     return Chart(
-        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": _axes(window, log) | _legend(panel)},
+        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": _axes(window, log) | _legend(panel, bool(zeros))},
         panel.data,
         title=spec.title,
         note="; ".join(part for part in said if part),
         spoken=f"{spec.title}, {show_time(window.span)} from {show_time(window.from_ns)}: "
-        + (", ".join(label for label, _, _ in panel.legend) or "nothing"),
+        + _words(panel, spec.kind, range_),
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
+              "zero": spec.zero and bool(lines) and not any(any(line["y"]) for line in lines),
               "legend": [[label, colour, list(dash)] for label, colour, dash in panel.legend]},
     )  # fmt: skip
 
@@ -149,6 +157,17 @@ def _figures(
         return [(None, figure(records, name, first, window, bin_ns, singly=singly))]
     several = chosen[:1] if spec.shape == "packets" else chosen[:MOST_SINGLY]
     return [(lane, figure(records, name, lane, window, bin_ns)) for lane in several]
+
+
+def _zeros(records: Records, found: Sequence[tuple[Lane | None, dict[str, Any]]]) -> list[str]:
+    """Takes lines away that are 0 throughout and of no flow, where another is not: ports whose queues were empty."""
+    lines = [line for _, data in found for line in data["lines"]]
+    empty = [str(line["name"]) for line in lines if not any(line["y"]) and line["name"] not in records.flows]
+    if len(empty) == len(lines) or found[0][0] is not None:
+        return []
+    for _, data in found:
+        data["lines"] = [line for line in data["lines"] if line["name"] not in empty]
+    return empty
 
 
 def _look(
@@ -254,7 +273,7 @@ def _tips(line: Mapping[str, Any]) -> list[str]:
     found = []
     for n, high in enumerate(line["y"]):
         low = f"{high - line['length'][n]}:" if "length" in line else ""
-        flags = [word for bit, word in enumerate(FLAGS) if word and line["flags"][n] >> bit & 1]
+        flags = [word for bit, word in enumerate(FLAGS) if word != "ACK" and line["flags"][n] >> bit & 1]
         found.append(" ".join([f"{low}{high}", *flags, *(["CE"] if line["ecn"][n] == CE else [])]))
     return found
 
@@ -338,10 +357,10 @@ def _time_axis(window: Shown) -> tuple[int, str, int]:
     return 1, "ns", max(window.from_ns // 1000, 0) * 1000
 
 
-def _legend(panel: _Panel) -> dict[str, Any]:
-    """Colours and dashes of the lines; with one line there is nothing to tell apart."""
+def _legend(panel: _Panel, alone: bool) -> dict[str, Any]:
+    """Colours and dashes of the lines; with one line there is nothing to tell apart, unless it is alone for a reason."""
     labels = [label for label, _, _ in panel.legend]
-    shown = None if len(labels) < 2 else {"orient": "top", "title": None}
+    shown = None if len(labels) < 2 and not alone else {"orient": "top", "title": None}
     return {
         name: {"type": "nominal", "scale": {"domain": labels, "range": values}, "legend": shown}
         for name, values in (
@@ -349,6 +368,14 @@ def _legend(panel: _Panel) -> dict[str, Any]:
             ("strokeDash", [list(dash) for _, _, dash in panel.legend]),
         )
     }
+
+
+def _words(panel: _Panel, kind: str, drawn: tuple[float, float] | None) -> str:
+    """The lines, and the greatest value."""
+    if drawn is None or not panel.legend:
+        return "nothing"
+    unit, most = unit_of(kind, drawn[1]), drawn[1] / (1 + ROOM)
+    return f"{', '.join(label for label, _, _ in panel.legend)}; at most {most / unit.size:.3g} {unit.name}"
 
 
 def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any], window: Shown) -> str:
@@ -359,10 +386,10 @@ def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: 
     if shape == "rate":
         fine = found[0][1]["fine_ns"]
         return f"bins of {show_time(bucket)}" + (
-            f"; band: least and greatest {show_time(fine)}" if fine < bucket else ""
+            f"; band: least and greatest {show_time(fine)}" if fine < bucket and len(lines) <= MOST_BANDS else ""
         )
     if not bucket:
-        return ""
+        return "every packet" if shape == "packets" else ""
     return (
         f"of each {show_time(bucket)} the first, least, greatest and last"
         if any(line["rows"] > len(line["y"]) for line in lines)

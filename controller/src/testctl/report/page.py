@@ -21,7 +21,7 @@ from testctl.report.embedded import embedded
 from testctl.report.looks import looks, own_file, script
 from testctl.report.packed import deflated, packed
 from testctl.report.point_page import point_page
-from testctl.report.run_page import Found, run_page, run_sweeps
+from testctl.report.run_page import Found, run_figures, run_page
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
 from testctl.results.layout import REPORT
@@ -38,7 +38,7 @@ _SCRIPT = '<script type="module" src="/static/main.js"></script>'
 
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
-    """The page of a run.  `data`: point_data by point id, where the caller has it; other points have no figures then."""
+    """The page of a run.  `data`: point_data by point id, where the caller has it; others have no figures then."""
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
     found, first = Found(run.path, run.summary, run.points), _first_with(blocks)
     page = run_page(found, run.plan_text)
@@ -47,7 +47,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
     answers = {
         "looks": looks(),
         "run": page,
-        "sweeps": run_sweeps(found, run.plan_text),
+        "sweeps": run_figures(found, run.plan_text, RunPoint.records),
         "together": TOGETHER,
         "not_drawn": [point.id for point in run.points if point.has_records and not blocks.get(point.id)],
     }

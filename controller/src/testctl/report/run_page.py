@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from testctl.report.failures import failure_tables, telling_labels
 from testctl.report.finding import finding
 from testctl.report.metrics import columns
 from testctl.report.night import night
+from testctl.report.plan_charts import Read, chart_of
 from testctl.report.provenance import lines
-from testctl.report.sweep_choice import sweeps_of, swept_keys
+from testctl.report.sweep_choice import default_spec, swept_keys
 from testctl.results import RunPoint, layout
 from testctl.results.provenance import Provenance
 
@@ -48,8 +48,8 @@ class Found:
         return "damaged" if self.damage or not self.summary else "complete"
 
 
-def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] | None = None) -> dict[str, Any]:
-    """What the page of a run asks for.  files: [(path, bytes)] of the run's own; None: none can be had later."""
+def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) -> dict[str, Any]:
+    """What the page of a run asks for.  files: [(path, bytes)] of the run's own, where they can be had."""
     points, summary, varying = found.points, found.summary, factors(found.points)
     names = sorted({metric for point in points for values in point.metrics.values() for metric in values})
     shown, versions = columns(points, summary), summary.get("versions")
@@ -76,8 +76,7 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] | No
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
         "axes": telling_labels(points),
-        "figures": _figures(found, plan_text, images=files is None),
-        "files": list(files or ()),
+        "files": list(files),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != "*")),
         "metrics": names,
@@ -96,29 +95,29 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] | No
     }
 
 
-def run_sweeps(found: Found, plan_text: str) -> dict[str, Any]:
-    """The figures of metrics over swept parameters that the run's plan declares, or the default one."""
-    figures = [one.to_json() for one in sweeps_of(found.points, _specs(plan_text), found.summary)]
-    return {"figures": figures, "swept": swept_keys(found.points)}
+def run_figures(found: Found, plan_text: str, read: Read | None = None) -> dict[str, Any]:
+    """The figures that the run's plan declares, and a default one where none is of metrics over swept parameters.
+
+    read  the records of a point; None: figures that need records are asked for one by one, as they take time
+    """
+    points, summary, specs = found.points, found.summary, specs_in(plan_text)
+    shown: list[dict[str, Any]] = [
+        chart_of(spec, points, summary, read or RunPoint.records).to_json()
+        if read is not None or spec.kind in SWEEP_KINDS
+        else {"title": spec.title, "number": number}
+        for number, spec in enumerate(specs)
+    ]
+    if not any(spec.kind in SWEEP_KINDS for spec in specs) and (spec := default_spec(points, summary)):
+        shown.append(chart_of(spec, points, summary).to_json())
+    return {"figures": shown, "swept": swept_keys(points)}
 
 
-def _specs(plan_text: str) -> Sequence[FigureSpec]:
+def specs_in(plan_text: str) -> Sequence[FigureSpec]:
+    """The figures that a plan asks for; none of a plan of another version: its run is shown all the same."""
     try:
         return figures_of(plan_text, layout.PLAN)
     except PlanError:
-        return ()  # a plan of another version; its run is shown all the same
-
-
-def _figures(found: Found, plan_text: str, *, images: bool) -> list[dict[str, str]]:
-    """The plan's figures that are not of metrics over swept parameters: their files, or these themselves."""
-    shown = []
-    for number, spec in enumerate(_specs(plan_text), 1):
-        name = f"{layout.FIGURES}/paper-{number}.png"
-        path = found.path / name
-        if spec.kind not in SWEEP_KINDS and path.is_file() and not path.is_symlink():
-            image = "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode("ascii") if images else ""
-            shown.append({"title": spec.title, "file": name, "image": image})
-    return shown
+        return ()
 
 
 def _expectation(one: Judged, points: Sequence[RunPoint], varying: Sequence[Factor]) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from testctl.charts.over_time import FLAGS
 from testctl.curves import Lane, Window
 from testctl.records.schema import FATES
 from testctl.report.point_page import chart_of, point_events, point_page
-from testctl.report.stalls import FLAGS
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp

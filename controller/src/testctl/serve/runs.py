@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,10 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.units import show_metric
-from testctl.plan import Judgement
+from testctl.plan import FigureSpec, Judgement
 from testctl.report.metrics import number_of
-from testctl.report.run_page import Found, overrides_of, plan_of, run_page, run_sweeps, time_of
-from testctl.report.sweep import sweep_of
+from testctl.report.plan_charts import chart_of
+from testctl.report.run_page import Found, overrides_of, plan_of, run_figures, run_page, specs_in, time_of
 from testctl.report.sweep_choice import asked_spec
 from testctl.results import RunPoint, layout, shapes
 from testctl.results.reader import load_point, read_json
@@ -26,6 +26,7 @@ from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.files import files
+from testctl.serve.source import read_source
 
 _BEFORE_POINTS = b'\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
@@ -47,6 +48,7 @@ class Runs:
         self._found = Cache(8)
         self._pages = Cache(8)
         self._sweeps = Cache(8)
+        self._figures = Cache(32)
 
     def lines(self) -> list[dict[str, Any]]:
         """Every run in one line, newest first."""
@@ -73,14 +75,22 @@ class Runs:
         return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
 
     def sweeps(self, name: str) -> dict[str, Any]:
-        """The figures of metrics over swept parameters that the run's plan declares, or the default one."""
+        """The figures of the run's plan: those of metrics, else a default one; of the others title and number."""
         found = self.find(name)
         return self._sweeps.get(found.path.name, id(found), lambda: _sweeps(found))
 
+    def figure(self, name: str, number: int) -> dict[str, Any]:
+        """A figure of the run's plan, by its place in the plan.  Raises Unknown."""
+        found = self.find(name)
+        specs = _specs(found)
+        if not 0 <= number < len(specs):
+            raise listing.Unknown(f"the plan of this run has {len(specs)} figures; got number {number}")
+        return self._figures.get((found.path.name, number), id(found), lambda: _figure(found, specs[number]))
+
     def sweep(self, name: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
         """One that is asked for.  Raises PlanError for what the run has not."""
-        points = self.find(name).points
-        return sweep_of(asked_spec(points, kind, metric, **given), points).to_json()
+        found = self.find(name)
+        return _figure(found, asked_spec(found.points, kind, metric, **given))
 
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
@@ -237,7 +247,15 @@ def _page(found: Found) -> dict[str, Any]:
 
 
 def _sweeps(found: Found) -> dict[str, Any]:
-    return run_sweeps(found, _plan_text(found))
+    return run_figures(found, _plan_text(found))
+
+
+def _specs(found: Found) -> Sequence[FigureSpec]:
+    return specs_in(_plan_text(found))
+
+
+def _figure(found: Found, spec: FigureSpec) -> dict[str, Any]:
+    return chart_of(spec, found.points, found.summary, lambda point: read_source(point.path).records).to_json()
 
 
 def _plan_text(found: Found) -> str:

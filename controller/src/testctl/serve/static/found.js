@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run found, in tables: what failing points share, expectations with their bounds, claims of papers; and how it was made.
-import { badge, facts, fileOf, make, route, scroll, table, when } from "./dom.js";
+import { badge, facts, make, route, scroll, table, when } from "./dom.js";
 
 const numberHead = (text) => make("th", { scope: "col", class: "number" }, text);
-
-// The figures that the plan declares, as they are written to files.
-export const paperFigures = (run) => make("section", {}, make("h2", {}, "The plan's figures"), make("div", { class: "sweeps" }, ...run.figures.map(({ title, file, image }) =>
-  make("figure", {}, make("figcaption", {}, make("h3", {}, title)), make("img", { class: "paper", alt: title, src: image || fileOf(run.name, file) })))));
 
 // only(verdict, where) shows those points.
 export const failureTables = (run, looks, only) => make("section", {}, make("h2", {}, "What failing points share"), ...run.failures.map(({ verdict, count, rows, more }) => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: its question, what was found and the plan's figures; then failures, expectations, points, and how it was made.
 import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, troubled } from "./dom.js";
-import { claimTable, expectationTable, failureTables, paperFigures, provenance } from "./found.js";
+import { claimTable, expectationTable, failureTables, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
 import { sweepSection } from "./sweeps.js";
@@ -65,7 +65,6 @@ export const showRun = async (place, now, attach) => {
 
   let heat = null;
   const section = sweeps.figures.length ? sweepSection(run, sweeps, all, here().query.figure) : null;
-  if (run.figures.length) place.append(paperFigures(run));
   if (section) place.append(section.element);
   if (run.failures.length) place.append(failureTables(run, all, only));
   if (run.claims.length) place.append(claimTable(run, all));
