@@ -103,6 +103,7 @@ def over_time(
     bin_ns: int = 0,
     singly: bool = False,
     spans: Sequence[Span] = (),
+    flow: str = "",
 ) -> Chart:
     """A curve of a point in a window of time.
 
@@ -110,9 +111,12 @@ def over_time(
     bin_ns   width of a rate's bins; 0: chosen for the window
     singly   of a rate, whether every connection has a line, where there are at most MOST_SINGLY
     spans    what is shaded: stalls, recoveries
+    flow     of a figure of flows, the only one that is drawn
     """
     spec = curves()[name].spec
     found = _figures(records, name, chosen, window, bin_ns, singly)
+    if flow and spec.each == "flow":
+        found = [(lane, _only(data, flow)) for lane, data in found]
     lines = [line for _, data in found for line in data["lines"]]
     range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in found))
     panel, others = _Panel(), sorted({str(line["name"]) for line in lines})
@@ -149,6 +153,11 @@ def _figures(
         return [(None, figure(records, name, first, window, bin_ns, singly=singly))]
     several = chosen[:1] if spec.shape == "packets" else chosen[:MOST_SINGLY]
     return [(lane, figure(records, name, lane, window, bin_ns)) for lane in several]
+
+
+def _only(data: Mapping[str, Any], flow: str) -> dict[str, Any]:
+    lines = [line for line in data["lines"] if flow in (line["name"], line["name"].rpartition("/")[0])]
+    return {**data, "lines": lines}
 
 
 def _look(
