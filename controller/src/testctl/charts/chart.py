@@ -126,6 +126,8 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     convert: dict[str, Callable[..., str | bytes]] = {
         ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
     }  # fmt: skip
+    if path.suffix not in convert:
+        raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
     panels = [_panel(chart, number) for number, chart in enumerate(charts)]
     datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
     own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
@@ -133,6 +135,9 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
              "resolve": own}  # fmt: skip
     given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
+    if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
+        numbers: dict[str, str] = {}
+        drawn = re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), drawn)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
     return path

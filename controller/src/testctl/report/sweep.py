@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
+from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.core.point import is_background
 from testctl.core.units import unit_of
 from testctl.metrics import POINT
@@ -20,7 +21,6 @@ from testctl.plan.sweep_figures import FLOW
 from testctl.report.factors import ABSENT, Factor, describe, factors
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.metrics import meaning, number_of
-from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED
 
