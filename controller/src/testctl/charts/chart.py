@@ -153,7 +153,17 @@ def _panel(chart: Chart, number: int) -> dict[str, Any]:
         spec, size = {**spec, "columns": columns, "spec": {**inner, **spec["spec"]}}, {}
     names = {name: f"{name} {number}" for name in chart.data}
     renamed: dict[str, Any] = _renamed({**size, **spec, "title": text}, names)
-    return renamed
+    sized: dict[str, Any] = _sized(renamed, {"width": WIDTH, "height": spec.get("height", HEIGHT)})
+    return sized
+
+
+def _sized(spec: Any, sizes: Mapping[str, Any]) -> Any:
+    """Expressions with numbers for the panel's width and height: of panels beside each other Vega knows neither."""
+    if isinstance(spec, Mapping):
+        if set(spec) == {"expr"}:
+            return {"expr": re.sub(r"\b(width|height)\b", lambda found: str(sizes[found[0]]), spec["expr"])}
+        return {key: value if key == "datasets" else _sized(value, sizes) for key, value in spec.items()}
+    return [_sized(one, sizes) for one in spec] if isinstance(spec, list | tuple) else spec
 
 
 def _renamed(spec: Any, names: Mapping[str, str]) -> Any:

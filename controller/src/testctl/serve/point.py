@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testctl.charts.over_time import FLAGS
+from testctl.charts.time_sequence import FLAGS
 from testctl.curves import Lane, Window
 from testctl.records.schema import FATES
 from testctl.report.point_page import chart_of, point_events, point_page

@@ -16,6 +16,7 @@ from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.units import show_metric
 from testctl.plan import FigureSpec, Judgement
+from testctl.records import Records
 from testctl.report.metrics import number_of
 from testctl.report.plan_charts import chart_of
 from testctl.report.run_page import Found, overrides_of, plan_of, run_figures, run_page, specs_in, time_of
@@ -255,7 +256,12 @@ def _specs(found: Found) -> Sequence[FigureSpec]:
 
 
 def _figure(found: Found, spec: FigureSpec) -> dict[str, Any]:
-    return chart_of(spec, found.points, found.summary, lambda point: read_source(point.path).records).to_json()
+    return chart_of(spec, found.points, found.summary, _records).to_json()
+
+
+def _records(point: RunPoint) -> Records | None:
+    """A point's records; None where a file that a figure reads beside them is a link."""
+    return None if (point.path / layout.STALLS).is_symlink() else read_source(point.path).records
 
 
 def _plan_text(found: Found) -> str:
