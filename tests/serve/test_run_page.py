@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a run begins with its question and what was found; report.html shows the same without a server."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.report import write_report
+
+from controller.tests.serve.conftest import make_run
+from controller.tests.support.synthetic_sweep import make_sweep
+from tests.serve.conftest import serving, wait
+
+NIGHT = {
+    "budget_s": 60, "jobs": 2, "took_s": 50, "ended_by": "the clock", "capacity": 9, "coverage": [],
+    "missing_pairs": [], "not_run": [{"id": str(n), "tuples": []} for n in range(264)],
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Pages:
+    """A sweep, the same as the second of two nights, and recorded connections: their names and their reports."""
+
+    address: str
+    sweep: Path
+    night: Path
+    two: Path
+
+    def opened(self, open_shown: Any, of: str, run: Path, width: int = 1280) -> Any:
+        address = f"{self.address}#/run/{run.name}" if of == "serve" else (run / "report.html").as_uri()
+        page = open_shown(address, width=width)
+        wait(page, "run")
+        return page
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    results = tmp_path_factory.mktemp("pages") / "results"
+    sweep, two = make_sweep(results, day=3).path, make_run(results, 1)
+    night = results / "20260104T120000Z-sweep"
+    shutil.copytree(sweep, night)
+    summary = json.loads((night / "summary.json").read_text(encoding="utf-8"))
+    summary["points"][0]["digest"] = "0" * 64
+    summary["points"][1] |= {"verdict": "fail", "reason": "it is new"}
+    (night / "summary.json").write_text(json.dumps(summary | {"nightly": NIGHT | {"since": sweep.name}}), "utf-8")
+    for run in (sweep, night, two):
+        write_report(run)
+    with serving(results) as lines:
+        yield Pages(lines[1].split()[1], sweep, night, two)
+
+
+BOTH = pytest.mark.parametrize("of", ["serve", "report"])
+
+
+@BOTH
+def test_question_finding_and_the_plans_figures_come_first(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    main = page.locator("main")
+    text = main.inner_text()
+    assert text.index("a sweep of three parameters") < text.index('3 of 36 fail "the link is used"')
+    headings = main.get_by_role("heading", level=2).all_inner_texts()
+    assert headings == [
+        "Figures", "What failing points share", "Expectations (0 of 1 pass)", "Matrix", "Points", "How it was made",
+    ]  # fmt: skip
+    assert page.locator("figure h3").all_inner_texts()[1] == "Fairness"
+    page.locator(".sweep canvas").first.wait_for()
+    assert not page.get_by_text("testctl run", exact=False).first.is_visible()
+    assert [page.get_by_label(label, exact=True).locator("option:checked").inner_text() for label in ("across", "down")] == [
+        "delay", "buffer",
+    ]  # fmt: skip
+
+
+@BOTH
+def test_why_points_are_broken_is_said_at_the_top(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    broken = page.locator("main .error", has_text="the lab was killed")
+    assert broken.bounding_box()["y"] < 400
+    broken.get_by_role("link", name="1 point").click()
+    wait(page, "figures")
+    assert "the lab was killed" in page.locator("main").inner_text()
+
+
+@BOTH
+def test_what_failing_points_share_is_a_table_that_leads_to_them(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    row = page.get_by_role("region", name="Points: fail").locator("tbody tr")
+    assert row.all_inner_texts() == ["all 3\tdelay=30ms and buffer=15kB\tsaturation 0.25, want ≥ 0.6"]
+    row.get_by_role("button").click()
+    points = page.get_by_role("region", name="Points", exact=True).locator("tbody tr")
+    assert points.count() == 3
+    assert all("30ms" in text and "15kB" in text for text in points.all_inner_texts())
+    assert page.get_by_text("3 of 36 points").is_visible()
+
+
+@BOTH
+def test_an_expectation_has_its_bound_and_what_was_found(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    (cells,) = [
+        row.split("\t") for row in page.get_by_role("region", name="Expectations").locator("tbody tr").all_inner_texts()
+    ]
+    assert cells[1:4] == ["the link is used", "saturation ≥ 0.6", "0.25 … 0.325"]
+
+
+@BOTH
+def test_a_night_says_what_is_new(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.night)
+    said = page.locator("main p", has_text="new failure").inner_text()
+    assert said == f"since {pages.sweep.name}: 1 of 36 changed, 1 new failure; 36 of 300 points were run"
+    assert page.get_by_role("link", name=pages.sweep.name).count() == (of == "serve")
+
+
+@BOTH
+def test_a_narrow_screen_cuts_nothing_of_an_expectation(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep, width=390)
+    for name in ("Expectations", "Points: fail"):
+        region = page.get_by_role("region", name=name, exact=True)
+        assert region.evaluate("element => element.scrollWidth <= element.clientWidth")
+        boxes = [cell.bounding_box() for cell in region.locator("td").all()]
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+
+@BOTH
+def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.two)
+    heads = page.get_by_role("region", name="Points", exact=True).locator("thead").inner_text()
+    note = page.locator("main > div > .note", has_text="The same in all points").inner_text()
+    assert "throughput" in heads
+    assert "throughput" not in note
+
+
+def test_a_report_shows_a_point_without_a_server(open_shown: Any, pages: Pages) -> None:
+    page = open_shown((pages.two / "report.html").as_uri() + "#p-loss")
+    wait(page, "all")
+    assert page.url.endswith(f"#/run/{pages.two.name}/point/loss")
+    for name in ("throughput", "seq", "cwnd", "rtt", "latency"):
+        page.locator(f'[data-figure="{name}"] canvas').wait_for()
+    page.locator('[data-figure="distribution"]').scroll_into_view_if_needed()
+    page.locator('[data-figure="distribution"] canvas').wait_for()
+    page.get_by_role("heading", name="Recoveries").wait_for()
+    before = page.get_by_label("What is shown").inner_text()
+    page.get_by_role("button", name="Show the recovery at").first.click()
+    wait(page, "all")
+    assert page.get_by_label("What is shown").inner_text() != before
+    for words in ("Trend over runs", "Packets in this time", "point.json"):
+        assert page.get_by_text(words).count() == 0
+    assert page.get_by_text("testctl serve also shows").is_visible()
+
+
+def test_a_report_compares_two_of_its_points_and_says_what_it_has_not(open_shown: Any, pages: Pages) -> None:
+    page = pages.opened(open_shown, "report", pages.two)
+    for button in page.get_by_role("region", name="Points", exact=True).get_by_role("button", name="Mark ").all():
+        button.click()
+    page.get_by_role("link", name="Compare them").click()
+    wait(page, "all")
+    assert page.get_by_role("heading", name="Metrics that differ").is_visible()
+    page.evaluate("() => { location.hash = '#/trend/loss'; }")
+    page.get_by_role("heading", name="No such page").wait_for()
+    assert page.get_by_role("alert").inner_text().startswith("This page is an export of one run.")
