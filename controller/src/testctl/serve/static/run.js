@@ -96,7 +96,7 @@ const head = (run, all) => [
   run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
-  run.night ? make("p", {}, run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : [], run.night.text) : "",
+  run.night ? make("p", {}, ...(run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : []), run.night.text) : "",
   isExport() ? "" : links(run)];
 
 // The plan's page, and the files of the run that are there.
