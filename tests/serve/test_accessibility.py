@@ -86,8 +86,7 @@ def test_a_page_of_serve(window: Any, shown: Shown, name: str) -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report(window: Any, shown: Shown, name: str) -> None:
-    show(window, shown.reports[REPORTS[name]], "report")
-    window.locator(".plot .main-svg").first.wait_for()
+    show(window, shown.reports[REPORTS[name]], "run")
     assert faults(window) == []
     assert window.errors == []
 

@@ -29,13 +29,8 @@ def column(page: Any, table: str, heading: str) -> list[str]:
     return [str(cell.inner_text()) for cell in region.locator(f"tbody tr:visible > :nth-child({at})").all()]
 
 
-@pytest.mark.parametrize("of", ["serve", "report"])
-def test_a_click_on_a_head_sorts_points_missing_values_last(open_shown: Any, shown: Shown, of: str) -> None:
-    if of == "serve":
-        page, table = opened(open_shown, shown, "#/run/{sweep}"), "Points"
-    else:
-        page, table = open_shown(shown.reports["sweep"]), "Table of points"
-        wait(page, "report")
+def test_a_click_on_a_head_sorts_points_missing_values_last(open_shown: Any, shown: Shown) -> None:
+    page, table = opened(open_shown, shown, "#/run/{sweep}"), "Points"
     heads = page.get_by_role("region", name=table, exact=True).locator("thead")
     head = heads.get_by_role("button", name="saturation")
     head.click()
@@ -69,23 +64,11 @@ def test_only_failures_by_an_address_that_can_be_shared(open_shown: Any, shown: 
     assert len(column(page, "Points", "point")) == 36
 
 
-def test_the_report_lists_only_failures_and_searches(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.reports["sweep"])
-    wait(page, "report")
-    page.get_by_label("only failures").check()
-    assert len(column(page, "Table of points", "verdict")) == 5
-    page.get_by_label("search").fill("dctcp 30ms")
-    assert column(page, "Table of points", "verdict") == ["✗ fail"]
-    assert page.get_by_text("1 of 36 points").is_visible()
-    page.get_by_label("search").fill("vegas")
-    assert page.get_by_text("No point is like that.").is_visible()
-
-
 def test_a_run_leads_to_its_report_plan_and_files(open_shown: Any, shown: Shown) -> None:
     page = opened(open_shown, shown, "#/run/{sweep}")
     with page.expect_popup() as popped:
         page.get_by_role("link", name="report.html").click()
-    wait(popped.value, "report")
+    wait(popped.value, "run")
     assert popped.value.evaluate("() => origin") == "null"
     asked = "async () => { try { return (await fetch('/api/runs')).status; } catch (error) { return String(error); } }"
     assert "Failed to fetch" in popped.value.evaluate(asked)
@@ -159,8 +142,3 @@ def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: 
     for place, what in (("", "runs"), ("#/plan/flows", "plan"), ("#/run/{flows}", "run")):
         page = opened(open_shown, shown, place, what)
         assert page.get_by_text("--set a.bytes=1MB", exact=True).count() == 1
-
-
-def test_expectations_that_failed_are_open(open_shown: Any, shown: Shown) -> None:
-    page = opened(open_shown, shown, "#/run/{sweep}")
-    assert page.get_by_role("region", name="Expectations").is_visible()

@@ -81,5 +81,5 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
 
 def test_the_report_draws_the_same(run: Any, page: Any, tmp_path: Path) -> None:
     page.goto(write_page(run, dict.fromkeys((point.id for point in run.points), None), tmp_path / "r.html").as_uri())
-    wait(page, "report")
+    wait(page, "run")
     assert plots_fit(page) == 4

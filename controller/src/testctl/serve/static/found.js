@@ -32,7 +32,7 @@ export const claimTable = (run, looks) => make("section", {}, make("h2", {}, "Cl
   }), { class: "blocks" })));
 
 const took = (seconds) => (!seconds ? "" : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
-const pairs = (rows) => table(["what", ""], rows.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", { class: "text" }, text))));
+const pairs = (rows) => table(["what", "value"], rows.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", { class: "text" }, text))));
 
 export const provenance = (run) => make("details", { class: "part" }, make("summary", {}, make("h2", {}, "How it was made")),
   facts([["Run", run.name], ["Started", when(run.started)], ["Took", took(run.wall_s)], ["Digest", run.digest && make("code", {}, run.digest)], ["Reproduce", run.reproduce && make("code", {}, run.reproduce)]]),

@@ -108,6 +108,6 @@ addEventListener("keydown", (event) => {
 search.addEventListener("input", () => view?.search?.(search.value.trim().toLowerCase()));
 addEventListener("hashchange", () => /^(#\/|#?$)/.test(location.hash) && show());
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view?.restyle?.());
-if (isExport()) main.after(make("p", { class: "note" }, ONLY_SERVED));
+if (isExport()) main.after(make("footer", { class: "note" }, ONLY_SERVED));
 showMarks();
 show();
