@@ -119,6 +119,7 @@ def over_time(
     found = _figures(records, name, chosen, window, bin_ns, singly)
     if flow and spec.each == "flow":
         found = [(lane, _only(data, flow)) for lane, data in found]
+    zeros = _zeros(records, found)
     lines = [line for _, data in found for line in data["lines"]]
     range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in found))
     panel, others = _Panel(), sorted({str(line["name"]) for line in lines})
@@ -130,9 +131,13 @@ def over_time(
             _SHAPES[spec.shape](panel, line, look, window, data)
     log = any(data.get("log") for _, data in found)
     left_out = sum(data.get("left_out", 0) for _, data in found)
-    said = [_summary(spec.shape, found, lines, window), f"{left_out} more are not drawn" if left_out else ""]
+    said = [
+        _summary(spec.shape, found, lines, window),
+        f"{left_out} more are not drawn" if left_out else "",
+        f"0 throughout: {', '.join(zeros)}" if zeros else "",
+    ]
     return Chart(
-        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": _axes(window, log) | _legend(panel)},
+        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": _axes(window, log) | _legend(panel, bool(zeros))},
         panel.data,
         title=spec.title,
         note="; ".join(part for part in said if part),
@@ -141,6 +146,7 @@ def over_time(
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
+              "zero": spec.zero and bool(lines) and not any(any(line["y"]) for line in lines),
               "legend": [[label, colour, list(dash)] for label, colour, dash in panel.legend]},
     )  # fmt: skip
 
@@ -160,6 +166,17 @@ def _figures(
 def _only(data: Mapping[str, Any], flow: str) -> dict[str, Any]:
     lines = [line for line in data["lines"] if flow in (line["name"], line["name"].rpartition("/")[0])]
     return {**data, "lines": lines}
+
+
+def _zeros(records: Records, found: Sequence[tuple[Lane | None, dict[str, Any]]]) -> list[str]:
+    """Takes lines away that are 0 throughout and of no flow, where another is not: ports whose queues were empty."""
+    lines = [line for _, data in found for line in data["lines"]]
+    empty = [str(line["name"]) for line in lines if not any(line["y"]) and line["name"] not in records.flows]
+    if len(empty) == len(lines) or found[0][0] is not None:
+        return []
+    for _, data in found:
+        data["lines"] = [line for line in data["lines"] if line["name"] not in empty]
+    return empty
 
 
 def _look(
@@ -349,10 +366,10 @@ def _time_axis(window: Shown) -> tuple[int, str, int]:
     return 1, "ns", max(window.from_ns // 1000, 0) * 1000
 
 
-def _legend(panel: _Panel) -> dict[str, Any]:
-    """Colours and dashes of the lines; with one line there is nothing to tell apart."""
+def _legend(panel: _Panel, alone: bool) -> dict[str, Any]:
+    """Colours and dashes of the lines; with one line there is nothing to tell apart, unless it is alone for a reason."""
     labels = [label for label, _, _ in panel.legend]
-    shown = None if len(labels) < 2 else {"orient": "top", "title": None}
+    shown = None if len(labels) < 2 and not alone else {"orient": "top", "title": None}
     return {
         name: {"type": "nominal", "scale": {"domain": labels, "range": values}, "legend": shown}
         for name, values in (
