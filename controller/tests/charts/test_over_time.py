@@ -11,7 +11,8 @@ import pytest
 import vl_convert
 from testctl.charts import Chart, save
 from testctl.charts.chart import rows
-from testctl.charts.over_time import DASHES, Span, over_time
+from testctl.charts.over_time import Span, over_time
+from testctl.charts.panel import DASHES
 from testctl.charts.style import LANES
 from testctl.curves import Window, figures, lanes, shown_ns
 from testctl.records import Records, load_raw

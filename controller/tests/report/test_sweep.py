@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from testctl.charts import Chart, save
-from testctl.charts.swept import swept
 from testctl.charts.sweep_data import Cell, Sweep
+from testctl.charts.swept import swept
 from testctl.core.units import unit_of
 from testctl.plan import FigureSpec
 from testctl.report.figure_spec import specs_of
