@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.charts.response import Response
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.core.units import show_time
 from testctl.core.words import counted
@@ -23,7 +24,7 @@ from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
-from testctl.report.response import Response, declared
+from testctl.report.response import declared
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here
