@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from testctl.report.sweep_data import Sweep
+    from testctl.charts.sweep_data import Sweep
 
 SHOWN = 8
 """Names listed in an error, at most."""
@@ -102,6 +102,8 @@ class Run:
         self, metric: str, x: str, by: str = "", facet: str = "", *, flow: str = "", to_arrow: bool = False
     ) -> Any:
         """A metric over a swept parameter, "entity.parameter": one row a value of x, of `by` and of `facet`.
+
+        With "flow" for `by` (or `facet`, `x`) there is a row for each flow.
 
         Columns: those of the parameters named, as written; `x`, that of x as a number in its base unit (NaN for a
         word); `y` the median of the points, `lo` and `hi` the least and the greatest, `n` how many, `missing` how many

@@ -7,10 +7,11 @@ The browser draws the same specification (serve/static/chart.js).  See https://v
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import vl_convert
@@ -28,8 +29,14 @@ INK, SOFT, GRID, LINE = "#1b1f24", "#5b6470", "#e3e6ea", "#8a8f98"
 """Colours of texts, notes, the grid and the axes in files; in the browser they are the page's."""
 
 FONT = "system-ui, 'DejaVu Sans', sans-serif"
+EXTENT = 40
+"""Of a y axis at least: the times of figures above each other are above each other."""
+
 WIDTH, HEIGHT = 560, 250
 """Of a panel of a file, in CSS pixels."""
+
+_TITLE, _NOTE = 72, 96
+"""Characters of a line above such a panel."""
 
 KINDS: Mapping[str, Sequence[Unit]] = {
     "rate": (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3), Unit("b/s", 1)),
@@ -101,10 +108,12 @@ def config() -> dict[str, Any]:
     axis = {"gridColor": GRID, "domainColor": LINE, "tickColor": LINE, "labelColor": INK, "titleColor": INK,
             "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT}  # fmt: skip
     return {
-        "font": FONT, "background": "white", "axis": axis, "view": {"stroke": None},
+        "font": FONT, "background": "white", "axis": axis, "axisY": {"minExtent": EXTENT, "tickCount": 6},
+        "view": {"stroke": None},
         "legend": {"orient": "top", "title": None, "labelLimit": 400, "symbolStrokeWidth": 2, "labelFont": FONT},
         "title": {"anchor": "start", "fontSize": 14, "subtitleColor": SOFT, "subtitleFontSize": 11, "offset": 8},
-        "facet": {"spacing": 24}, "concat": {"spacing": 36},
+        "facet": {"spacing": 24}, "concat": {"spacing": 36}, "header": {"labelFont": FONT, "titleFont": FONT},
+        "style": {"note": {"color": SOFT}, "bound": {"color": SOFT, "strokeDash": [5, 4]}, "ink": {"color": INK}},
     }  # fmt: skip
 
 
@@ -113,14 +122,15 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
 
     Raises TestbedError where the file can't be written, ValueError for another suffix.
     """
-    convert = {".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf}
-    if path.suffix not in convert:
-        raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
+    convert: dict[str, Callable[..., str | bytes]] = {
+        ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
+    }  # fmt: skip
     panels = [_panel(chart, number) for number, chart in enumerate(charts)]
     datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
+    own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
     whole = {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
-             "resolve": {"scale": {"color": "independent", "strokeDash": "independent", "shape": "independent"}}}  # fmt: skip
-    given = {"scale": 2.0} if path.suffix == ".png" else {}
+             "resolve": own}  # fmt: skip
+    given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
@@ -129,9 +139,15 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
 
 def _panel(chart: Chart, number: int) -> dict[str, Any]:
     """A figure of a file, with its title; its data sets have names of their own."""
-    text = {"text": chart.title, "subtitle": chart.note} if chart.note else {"text": chart.title}
-    spec = {"width": WIDTH, "height": HEIGHT, **chart.whole(), "title": text}
-    return _renamed(spec, {name: f"{name} {number}" for name in chart.data})
+    text = {"text": wrap(chart.title, _TITLE), **({"subtitle": wrap(chart.note, _NOTE)} if chart.note else {})}
+    spec, size = chart.whole(), {"width": WIDTH, "height": HEIGHT}
+    if "facet" in spec:
+        columns = min(spec["columns"], len(spec["facet"]["sort"]))
+        inner = {"width": (WIDTH - 30 * (columns - 1)) // columns, "height": HEIGHT * 3 // 4}
+        spec, size = {**spec, "columns": columns, "spec": {**inner, **spec["spec"]}}, {}
+    names = {name: f"{name} {number}" for name in chart.data}
+    renamed: dict[str, Any] = _renamed({**size, **spec, "title": text}, names)
+    return renamed
 
 
 def _renamed(spec: Any, names: Mapping[str, str]) -> Any:
@@ -150,7 +166,11 @@ def vega_script() -> bytes:
 
     vl-convert takes seconds to put it together.
     """
-    file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(vl_convert.__version__.encode()).hexdigest()[:16]}.js"
+    file = (
+        checkout.cache_dir()
+        / "vega"
+        / f"{hashlib.sha256(vl_convert.get_vega_embed_version().encode()).hexdigest()[:16]}.js"
+    )
     with suppress(OSError):
         return file.read_bytes()
     script = f"(() => {{ {vl_convert.javascript_bundle('window.vegaEmbed = vegaEmbed;')} }})();".encode()

@@ -18,6 +18,9 @@ ON_DARK = {BLUE: "#4da6e0"}
 LANES: Sequence[str] = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY)
 """Colours of flows and connections, in order."""
 
+OTHERS: Sequence[str] = ("#5b6470", "#a0522d", "#7a5195", "#3b7a57", "#9a8c23", "#b0617a", "#4c6a92", "#7d7d7d")
+"""Colours of what is no flow: ports of switches and their queues."""
+
 DATA, RETRANS, ACK, STALL = BLUE, VERMILION, GREEN, ORANGE
 """Colours of a time-sequence figure."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the scorecard: scorecard.json, scorecard.png and the self-contained scorecard.html."""
+"""Writes the scorecard: scorecard.json, scorecard.png and .svg, and the self-contained scorecard.html."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
+from testctl.charts import save
+from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.core.units import show_time
-from testctl.papers.draw import draw_scorecard
+from testctl.papers.figure import scorecard_charts
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import BADGES, claim_rows
-from testctl.report.figures import save_figure
 from testctl.report.looks import styles
 from testctl.report.page import environment, flat
-from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.results.layout import REPORT, SCORECARD
@@ -40,12 +40,14 @@ def check_out(out: Path, again: bool) -> None:
 
 
 def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
-    """Write the three files into a directory, each atomically; returns their paths.  Raises TestbedError."""
+    """Write the files into a directory, each atomically; returns their paths.  Raises TestbedError."""
     data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
     with naming_path(out, "the scorecard was not written; the runs are kept"):
         durable.make_directory(out)
-        save_figure(draw_scorecard(card), figure)
-        write_text(page, render(card, out, figure.read_bytes()))
+        charts = scorecard_charts(card)
+        drawn = save(charts, figure.with_suffix(".svg"), columns=1)
+        save(charts, figure, columns=1)
+        write_text(page, render(card, out, drawn.read_bytes()))
         write_json(data, card.to_json())
     return [page, figure, data]
 
@@ -72,6 +74,6 @@ def render(card: Scorecard, out: Path, figure: bytes) -> str:
             for run in card.runs
         ],
         versions=flat(card.versions),
-        figure=Markup("data:image/png;base64," + base64.b64encode(figure).decode("ascii")),
+        figure=Markup("data:image/svg+xml;base64," + base64.b64encode(figure).decode("ascii")),
         css=Markup(styles()),
     )

@@ -14,6 +14,7 @@ from testctl.plan.sweep_figures import MAX_BY, MAX_FACET, SWEEP_KINDS, TIME_KIND
 ANY: Json = {"type": ["string", "number", "boolean"]}
 KEY: Json = {"type": "string", "pattern": r"^[a-z][a-z0-9_]*([:-][a-z0-9_]+)?\..+$"}
 """ENTITY.PARAM, of a port or a link too."""
+KEY_OR_FLOW: Json = {"type": "string", "pattern": rf"{KEY['pattern']}|^flow$"}
 MAX_SEED = 2**31 - 1
 MAX_TITLE = 200
 RATIOS = ("at_least", "at_most")
@@ -149,7 +150,7 @@ FIGURE: Table = {
     "from": Field("Begin of the time that is shown, such as 100ms", _TEXT),
     "to": Field("End of the time that is shown, such as 200ms", _TEXT),
     "metric": Field("What kinds metric, cdf and box show"),
-    "x": Field("The swept parameter along x, such as switch.delay", KEY),
-    "by": Field(f"A line for each value of this one, at most {MAX_BY}", KEY),
-    "facet": Field(f"A panel for each value of this one, at most {MAX_FACET}", KEY),
+    "x": Field("The swept parameter along x, such as switch.delay; or `flow`", KEY_OR_FLOW),
+    "by": Field(f"A line for each value of this one, or with `flow` for each flow, at most {MAX_BY}", KEY_OR_FLOW),
+    "facet": Field(f"A panel for each value of this one, or for each flow, at most {MAX_FACET}", KEY_OR_FLOW),
 }

@@ -68,6 +68,7 @@ class ExpectationVerdict:
     """The verdict of an expectation; `points` determined it, `at` is its place in the plan.
 
     alone  whether no single point can fail by it (the quantifier `some`)
+    bounds what the metric itself is compared with, by "min", "max", "equals", in its unit
     """
 
     name: str
@@ -77,6 +78,7 @@ class ExpectationVerdict:
     metric: str = ""
     at: str = ""
     alone: bool = False
+    bounds: Mapping[str, Number] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -87,6 +89,7 @@ class ExpectationVerdict:
             "metric": self.metric,
             **({"at": self.at} if self.at else {}),
             **({"alone": True} if self.alone else {}),
+            **({"bounds": dict(self.bounds)} if self.bounds else {}),
         }
 
 
@@ -207,7 +210,14 @@ def _of_expectation(plan: Plan, expectation: Expectation, findings: Sequence[_Fi
         detail = "; ".join(parts)
     ids, at = tuple(finding.point for finding in basis), str(expectation.place)
     alone = expectation.quantifier == "some"
-    return ExpectationVerdict(expectation.name, verdict, detail, ids, expectation.metric, at, alone)
+    return ExpectationVerdict(
+        expectation.name, verdict, detail, ids, expectation.metric, at, alone, _numbers(expectation.bounds)
+    )
+
+
+def _numbers(bounds: Bounds) -> dict[str, Number]:
+    named = {"min": bounds.least, "max": bounds.most, "equals": bounds.equals}
+    return {name: value for name, value in named.items() if isinstance(value, int | float)}
 
 
 _VERBS = {"pass": "pass", "fail": "fail", "invalid": "can't be judged", "skip": "were skipped"}

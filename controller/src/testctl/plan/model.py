@@ -159,7 +159,7 @@ class FigureSpec:
     when      "entity.parameter" -> the values it may have, as written
     from_ns, to_ns   the time shown; to_ns 0 means to the end
     metric    kinds metric, cdf and box: what is shown
-    x, by, facet     the same kinds: "entity.parameter" along x, of the lines, and of the panels; "" for none
+    x, by, facet     the same kinds: "entity.parameter" along x, of the lines, and of the panels; or "flow"; "" for none
     place     where the plan asks for it
     condition `when` as levels; empty for the plan that a run kept
     """

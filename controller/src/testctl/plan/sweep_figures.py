@@ -19,6 +19,8 @@ SWEEP_FIELDS = ("metric", "x", "by", "facet")
 TIME_KINDS = ("throughput", "connections", "sequence", "time_sequence")
 TIME_FIELDS = ("bin", "from", "to")
 """Fields of the kinds that show time only."""
+FLOW = "flow"
+"""In place of a parameter: each flow of a point, which gives the point a value for each."""
 MAX_X, MAX_BY, MAX_FACET = 60, 8, 12
 """Values that a parameter may have for a figure to be read: along x, as lines (one colour each), as panels."""
 MOST_VALUES = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
@@ -78,6 +80,8 @@ def read_sweep(
         key = sweep[name]
         if key and key in before:
             fields.refuse(fields.nodes[name], name, f"another parameter than {before[key]}")
+        elif key == FLOW and reader is not None:
+            _check_flows(fields, name, reader)
         elif key and reader is not None:
             _check_swept(fields, name, reader, condition)
         before.setdefault(key, name)
@@ -105,3 +109,9 @@ def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition
         wrong = f"want a parameter of at most {MOST_VALUES[name]} values; got {assignment.key} with {len(levels)}"
     if wrong:
         fields.problems.add(node.place, f"{who}: {wrong}")
+
+
+def _check_flows(fields: Fields, name: str, reader: Reader) -> None:
+    count = len(reader.names.flows)
+    if count > MOST_VALUES[name]:
+        fields.refuse(fields.nodes[name], name, f"a plan of at most {MOST_VALUES[name]} flows; this one has {count}")

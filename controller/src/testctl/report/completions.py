@@ -3,57 +3,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from testctl.charts.requests import CompletionFigure, CompletionLine
 from testctl.metrics import Completions, completions
 from testctl.plan import FigureSpec
 from testctl.plan.request_figures import SLOWDOWN
-from testctl.records.schema import Array
+from testctl.plan.sweep_figures import FLOW
+from testctl.records import Records
 from testctl.report.factors import ABSENT
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.sweep import COUNTED
-from testctl.results import RunPoint
+from testctl.results import RunPoint, layout
 
 MAX_BINS = 20
 BIN_LEAST = 50
 """Requests of a bin of sizes, at least: of fewer a 99th percentile is one request."""
 
 
-@dataclass(frozen=True)
-class CompletionLine:
-    """One value of `by`.
+def completion_figure(
+    spec: FigureSpec, points: Sequence[RunPoint], read: Callable[[RunPoint], Records | None] = RunPoint.records
+) -> CompletionFigure:
+    """Of the points that meet the figure's `when` and measured something: all flows, or the one that it names.
 
-    x, y   slowdown: sizes (the median of a bin, bytes) and medians; fct: times in s, ascending, and shares
-    tail   slowdown: the 99th percentile of each bin
-    count  of requests
+    read  the records of a point
     """
-
-    name: str
-    x: Array
-    y: Array
-    tail: Array
-    count: int
-
-
-@dataclass(frozen=True)
-class CompletionFigure:
-    title: str
-    kind: str
-    lines: tuple[CompletionLine, ...]
-
-
-def completion_figure(spec: FigureSpec, points: Sequence[RunPoint]) -> CompletionFigure:
-    """Of the points that meet the figure's `when` and measured something: all flows, or the one that it names."""
     found: dict[str, list[Completions]] = {}
     for point in matching(spec, points):
-        records = point.records() if point.verdict in COUNTED and point.requests(["flow"]) is not None else None
+        asked = point.verdict in COUNTED and (point.path / layout.REQUESTS).is_file()
+        records = read(point) if asked else None
         for flow in records.flows if records is not None else ():
             made = completions(records, flow) if records is not None and spec.flow in ("", flow) else None
             if made is not None and len(made.size):
-                found.setdefault(written_value(point, spec.by, ABSENT) if spec.by else "", []).append(made)
+                by = flow if spec.by == FLOW else written_value(point, spec.by, ABSENT) if spec.by else ""
+                found.setdefault(by, []).append(made)
     make = _slowdown if spec.kind == SLOWDOWN else _distribution
     lines = [make(name or spec.flow or "all requests", of) for name, of in found.items()]
     return CompletionFigure(spec.title, spec.kind, tuple(line for line in lines if len(line.x)))

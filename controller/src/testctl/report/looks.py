@@ -25,7 +25,7 @@ from testctl.charts.style import (
     WINDOW,
 )
 
-_MODULES = ("dom.js", "plots.js", "board.js", "stalls.js", "sweep.js")
+_MODULES = ("dom.js", "chart.js", "board.js", "stalls.js", "sweep.js")
 """Of serve/static, each after those that it imports."""
 
 _FIGURE = ("name", "title", "of", "kind", "shape", "each", "zero", "large", "stalls")

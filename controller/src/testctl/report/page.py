@@ -28,6 +28,7 @@ from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
 from testctl.charts.style import VERDICT_LOOKS
+from testctl.charts.swept import swept
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
@@ -74,7 +75,7 @@ def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str
         index=Markup(
             as_script(
                 _index(run, varying, table)
-                | {"responses": [asdict(one) for one in shown], "sweeps": [one.to_json() for one in sweeps]}
+                | {"responses": [asdict(one) for one in shown], "sweeps": [swept(one).to_json() for one in sweeps]}
             )
         ),
         css=Markup(styles()),

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from testctl.charts.response import Response, ResponseCurve
 from testctl.metrics.response import reno_window
 from testctl.plan import FigureSpec
 from testctl.report.figure_spec import matching, specs_of
@@ -17,24 +17,6 @@ from testctl.results import Run, RunPoint
 
 RENO_LINE = "Reno: √(3/2) / √p"
 """Mathis, Semke, Mahdavi, Ott, 1997 (testctl.metrics.response)."""
-
-
-@dataclass(frozen=True)
-class ResponseCurve:
-    """Of one congestion control: loss rates, ascending, and the mean window in segments of the flows that had them."""
-
-    name: str
-    rates: tuple[float, ...]
-    windows: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Response:
-    """What a figure of kind `response` shows; `reno` is the line to compare with."""
-
-    title: str
-    curves: tuple[ResponseCurve, ...]
-    reno: ResponseCurve
 
 
 def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:

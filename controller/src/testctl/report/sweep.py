@@ -10,14 +10,16 @@ from itertools import pairwise
 
 import numpy as np
 
+from testctl.core.point import is_background
 from testctl.core.quantities import numeric
 from testctl.core.units import unit_of
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
-from testctl.report.factors import ABSENT, factors
+from testctl.plan.sweep_figures import FLOW
+from testctl.report.factors import ABSENT, Factor, describe, factors
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.metrics import meaning, number_of
-from testctl.report.sweep_data import Axis, Cell, Line, Panel, Sweep
+from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED
 
@@ -32,24 +34,26 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
     """The data of a figure of kind metric, cdf or box, of the points that meet its `when`."""
     chosen = matching(spec, points)
     keys = ("" if spec.kind == "cdf" else spec.x, spec.by, spec.facet)
-    at = {point.id: tuple(written_value(point, key, ABSENT) if key else "" for key in keys) for point in chosen}
+    measured = [(point, flow) for point in chosen for flow in (_flows(spec, point) if FLOW in keys else [spec.flow])]
+    at = {(point.id, flow): tuple(_place(point, flow, key) for key in keys) for point, flow in measured}
     x, by, facet = (
-        axis_of(key, [at[point.id][place] for point in chosen]) if key else Axis("", ("",))
-        for place, key in enumerate(keys)
+        axis_of(key, [of[place] for of in at.values()]) if key else Axis("", ("",)) for place, key in enumerate(keys)
     )
-    found: dict[tuple[str, ...], list[float]] = {}
+    others = _others(chosen, keys)
+    found: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     lacking: Counter[tuple[str, ...]] = Counter()
     missing: Counter[str] = Counter()
-    for point in chosen:
-        value = counted_number(point, spec.metric, spec.flow)
+    for point, flow in measured:
+        value, place = counted_number(point, spec.metric, flow), at[point.id, flow]
         if value is None or not math.isfinite(value):
-            lacking[at[point.id]] += 1
+            lacking[place] += 1
             missing[point.verdict if point.verdict not in COUNTED else "not measured"] += 1
         else:
-            found.setdefault(at[point.id], []).append(value)
+            found.setdefault(place, []).append((value, describe(point, others)))
 
     def cell(*place: str) -> Cell:
-        return Cell(tuple(sorted(found.get(place, ()))), lacking[place])
+        of = sorted(found.get(place, ()))
+        return Cell(tuple(value for value, _ in of), lacking[place], tuple(name for _, name in of))
 
     panels = tuple(
         Panel(
@@ -57,7 +61,7 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
         )
         for third in facet.values
     )
-    values = [value for of in found.values() for value in of]
+    values = [value for of in found.values() for value, _ in of]
     return Sweep(
         title=spec.title,
         kind=spec.kind,
@@ -68,9 +72,9 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
         facet=facet,
         panels=panels,
         log=_wide(values),
-        points=len(chosen),
+        points=len(measured),
         missing=missing,
-        over=_others(chosen, keys),
+        over=tuple(factor.label for factor in others),
         of=_of(spec, chosen),
     )
 
@@ -113,14 +117,28 @@ def counted_number(point: RunPoint, metric: str, flow: str) -> float | None:
     return number_of(point, metric, "" if of_point else flow)
 
 
-def _others(points: Sequence[RunPoint], keys: Sequence[str]) -> tuple[str, ...]:
-    """Labels of what varies besides the parameters that are shown."""
-    shown_rows = [tuple(written_value(point, key, ABSENT) for point in points) for key in keys if key]
-    return tuple(
-        factor.label
+def flows_of(points: Sequence[RunPoint]) -> list[str]:
+    """The flows of the plan, in its order, without those of the background: a flow's place is its colour."""
+    named = (str(flow.get("name", "")) for point in points for flow in point.point.get("flows", ()))
+    return [name for name in dict.fromkeys(named) if name and not is_background(name)]
+
+
+def _flows(spec: FigureSpec, point: RunPoint) -> list[str]:
+    return [name for name in flows_of([point]) if spec.flow in ("", name)]
+
+
+def _place(point: RunPoint, flow: str, key: str) -> str:
+    return flow if key == FLOW else written_value(point, key, ABSENT) if key else ""
+
+
+def _others(points: Sequence[RunPoint], keys: Sequence[str]) -> list[Factor]:
+    """What varies besides the parameters that are shown."""
+    shown_rows = [tuple(written_value(point, key, ABSENT) for point in points) for key in keys if key not in ("", FLOW)]
+    return [
+        factor
         for factor in factors(points)
         if not any(_same_parts([factor.of[point.id] for point in points], row) for row in shown_rows)
-    )
+    ]
 
 
 def _same_parts(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -130,6 +148,8 @@ def _same_parts(a: Sequence[str], b: Sequence[str]) -> bool:
 
 def _of(spec: FigureSpec, points: Sequence[RunPoint]) -> str:
     """What one value is of, where points have several flows."""
+    if FLOW in (spec.x, spec.by, spec.facet):
+        return ""
     if spec.flow:
         return f"of flow {spec.flow}"
     several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)

@@ -11,11 +11,11 @@ from testctl_agent.spec.errors import PlanError
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.plan.diagnostics import suggest
-from testctl.plan.sweep_figures import MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, title_of
+from testctl.plan.sweep_figures import FLOW, MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, title_of
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.figure_spec import specs_of, written_value
-from testctl.report.sweep import counted_number, numbers_of, sweep_of
-from testctl.report.sweep_data import Sweep
+from testctl.report.sweep import counted_number, flows_of, numbers_of, sweep_of
+from testctl.charts.sweep_data import Sweep
 from testctl.results import Run, RunPoint
 from testctl.system.text import first_of
 
@@ -24,7 +24,7 @@ _NAMED = 12
 
 
 def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str) -> FigureSpec:
-    """A figure that no plan declares.  given: x, by, facet ("entity.parameter"; "" for none) and flow.
+    """A figure that no plan declares.  given: x, by, facet ("entity.parameter", or "flow": each; "" for none) and flow.
 
     Raises PlanError for what these points have not, naming what they have.
     """
@@ -37,11 +37,19 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
         names = sorted({name for point in points for values in point.metrics.values() for name in values})
         raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
     flow = given.get("flow", "")
+    if FLOW in named.values() and not any(
+        metric in of for p in points for name, of in p.metrics.items() if name != POINT
+    ):
+        raise PlanError(
+            f"metric: want one of a flow where a figure has one for each; got {metric!r}, of the whole point"
+        )
     flows = dict.fromkeys(name for point in points for name in point.metrics if name != POINT)
     if flow and flow not in flows:
         raise PlanError(f"flow: want one of {_some(list(flows))}; got {flow!r}")
     for name, key in named.items():
-        count = len({written_value(point, key, ABSENT) for point in points}) if key else 0
+        count = len(
+            flows_of(points) if key == FLOW else {written_value(point, key, ABSENT) for point in points} if key else ()
+        )
         if key and count < 2:
             raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got {key!r}")
         if count > MOST_VALUES[name]:
@@ -68,13 +76,12 @@ def _some(names: Sequence[str]) -> str:
 def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> FigureSpec | None:
     """For a plan without a figure of these kinds: what it expects something of, else throughput, over what is swept.
 
-    None without a parameter that is swept or without a number.
+    None without a parameter that is swept, or where no number differs between points.
     """
     expected = [str(item.get("metric", "")) for item in summary.get("expectations") or () if isinstance(item, Mapping)]
     metrics = dict.fromkeys([*expected, "throughput_bps", "total_throughput_bps"])
-    metric = next(
-        (name for name in metrics if any(counted_number(point, name, "") is not None for point in points)), ""
-    )
+    values = {name: {counted_number(point, name, "") for point in points} - {None} for name in metrics}
+    metric = next((name for name, of in values.items() if len(of) > 1), "")
     swept = sorted((one for one in factors(points) if one.key != "repeat"), key=_rank)
     xs = [factor for factor in swept if len(factor.values) <= MAX_X]
     if not metric or not xs:

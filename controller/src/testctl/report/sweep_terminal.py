@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from testctl.core.units import show_metric
-from testctl.report.sweep_data import Cell, Panel, Sweep
+from testctl.charts.sweep_data import Cell, Panel, Sweep
 from testctl.report.terminal import plain_console
 
 MOST, LEAST = 50, 16

@@ -62,6 +62,10 @@ def make_app(root: Path) -> Starlette:
         given = {name: asked.get(name, "") for name in ("kind", "metric", "x", "by", "facet", "flow")}
         return runs.sweep(request.path_params["run"], **given)
 
+    def plan_figure(request: Request) -> dict[str, Any]:
+        where = request.path_params
+        return runs.figure(where["run"], where["number"])
+
     def trend(request: Request) -> dict[str, Any]:
         asked = request.query_params
         return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
@@ -78,6 +82,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/values": values,
         "/api/runs/{run}/sweeps": lambda request: runs.sweeps(request.path_params["run"]),
         "/api/runs/{run}/sweep": sweep,
+        "/api/runs/{run}/figures/{number:int}": plan_figure,
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/packets": packets,

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from testctl_agent.spec.types import shown
 
+from testctl.charts import Chart
+from testctl.charts.over_time import Span, over_time, recovery_span
 from testctl.core.units import show_time
-from testctl.curves import Lane, Window, figure
-from testctl.records import read_parquet
+from testctl.curves import Lane, Window, curves
+from testctl.metrics.recovery import flow_recoveries
+from testctl.records import Records
 from testctl.records.schema import FATES
 from testctl.report.metrics import metric_table
-from testctl.report.stalls import FLAGS, read_stalls
+from testctl.report.stalls import FLAGS, Stall
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
@@ -25,9 +28,6 @@ from testctl.serve.source import Source, read_source
 
 MAX_LANES = 200
 """Connections that can be chosen: those with most bytes."""
-
-MAX_STALLS = 1000
-"""Stalls in the list, the longest ones."""
 
 MAX_PACKETS = 300
 """Packets in the table of a window."""
@@ -70,19 +70,23 @@ class Points:
             "files": list(files(place).items()),
         }
 
-    def figure(self, run: str, point: str, name: str, window: Window, lane: str, bin_ns: int = 0) -> dict[str, Any]:
-        """One figure of a point in a window.  Raises Unknown, PlanError."""
+    def figure(self, run: str, point: str, name: str, window: Window, lanes: str, bin_ns: int = 0) -> dict[str, Any]:
+        """One figure of a point in a window.
+
+        lanes  connections by name, apart by commas; "": the first
+        Raises Unknown, PlanError.
+        """
         place = listing.point_path(listing.run_path(self._root, run), point)
         source = self._source(place)
 
         def draw() -> dict[str, Any]:
             with source.lock:
-                chosen = _lane(source, lane)
-                if source.records is None or name not in source.figures or chosen is None:
-                    raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lane[:50]!r}")
-                return figure(source.records, name, chosen, window, bin_ns)
+                chosen = [lane for text in lanes.split(",") if (lane := _lane(source, text)) is not None]
+                if source.records is None or name not in source.figures or not chosen:
+                    raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lanes[:50]!r}")
+                return chart_of(source.records, name, chosen, window, source.stalls, bin_ns).to_json()
 
-        return self._drawn.get((place, name, window, lane, bin_ns), _version(source), draw)
+        return self._drawn.get((place, name, window, lanes, bin_ns), _version(source), draw)
 
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""
@@ -106,11 +110,26 @@ class Points:
 
 
 def _stalls(source: Source) -> dict[str, Any]:
-    """The longest in order of time; rows that are not shown are not converted."""
-    path = source.files.get(layout.STALLS)
-    table = read_parquet(path) if path is not None else None
-    rows = [stall.to_json() for stall in read_stalls(table, None, MAX_STALLS)]
-    return {"rows": rows, "in_all": 0 if table is None else table.num_rows}
+    """The longest in order of time."""
+    return {"rows": [stall.to_json() for stall in source.stalls], "in_all": source.stalls_in_all}
+
+
+def chart_of(
+    records: Records, name: str, chosen: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int = 0
+) -> Chart:
+    """A figure with the stalls of what it shows shaded, and in a time-sequence figure the recoveries."""
+    spec = curves()[name].spec
+    flow, conn = chosen[0]
+    spans = [
+        Span(stall.start_ns, stall.end_ns, stall.title if spec.large else "")
+        for stall in stalls
+        if spec.stalls and (spec.each == "flow" or (stall.flow, stall.conn) == (flow, conn))
+    ]
+    if spec.shape == "packets":
+        there = [one for one in flow_recoveries(records, flow) if one.conn == conn]
+        ends = [one.exit_ns if one.exit_ns >= 0 else window.to_ns for one in there]
+        spans += [recovery_span(one.entry_ns, end, one.fast) for one, end in zip(there, ends, strict=True)]
+    return over_time(records, name, chosen, window, bin_ns=bin_ns, singly=True, spans=spans)
 
 
 def _version(source: Source) -> tuple[Any, ...]:

@@ -17,13 +17,14 @@ from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.units import show_metric
-from testctl.plan import Judgement, figures_of
+from testctl.plan import FigureSpec, Judgement, figures_of
+from testctl.plan.sweep_figures import SWEEP_KINDS
 from testctl.report.factors import describe, factors
 from testctl.report.failures import failure_lines
 from testctl.report.metrics import columns, number_of
 from testctl.report.page import flat
-from testctl.report.sweep import sweep_of
-from testctl.report.sweep_choice import asked_spec, sweeps_of, swept_keys
+from testctl.report.plan_charts import chart_of
+from testctl.report.sweep_choice import asked_spec, default_spec, swept_keys
 from testctl.results import RunPoint, layout, shapes
 from testctl.results.provenance import Provenance
 from testctl.results.reader import load_point, read_json
@@ -31,6 +32,7 @@ from testctl.results.verdict_file import VerdictFile
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.files import files
+from testctl.serve.source import read_source
 
 _BEFORE_POINTS = b'\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
@@ -73,6 +75,7 @@ class Runs:
         self._pages = Cache(8)
         self._sweeps = Cache(8)
         self._totals = Cache(50)
+        self._figures = Cache(32)
 
     def lines(self) -> list[dict[str, Any]]:
         """Every run in one line, newest first."""
@@ -106,14 +109,22 @@ class Runs:
         return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
 
     def sweeps(self, name: str) -> dict[str, Any]:
-        """The figures of metrics over swept parameters that the run's plan declares, or the default one."""
+        """The figures of the run's plan: those of metrics, else a default one; of the others title and number."""
         found = self.find(name)
         return self._sweeps.get(found.path.name, id(found), lambda: _sweeps(found))
 
+    def figure(self, name: str, number: int) -> dict[str, Any]:
+        """A figure of the run's plan, by its place in the plan.  Raises Unknown."""
+        found = self.find(name)
+        specs = _specs(found)
+        if not 0 <= number < len(specs):
+            raise listing.Unknown(f"the plan of this run has {len(specs)} figures; got number {number}")
+        return self._figures.get((found.path.name, number), id(found), lambda: _figure(found, specs[number]))
+
     def sweep(self, name: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
         """One that is asked for.  Raises PlanError for what the run has not."""
-        points = self.find(name).points
-        return sweep_of(asked_spec(points, kind, metric, **given), points).to_json()
+        found = self.find(name)
+        return _figure(found, asked_spec(found.points, kind, metric, **given))
 
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
@@ -337,14 +348,28 @@ def _page(found: Found) -> dict[str, Any]:
     }
 
 
-def _sweeps(found: Found) -> dict[str, Any]:
+def _specs(found: Found) -> Sequence[FigureSpec]:
     plan = listing.own_file(found.path, layout.PLAN)
     try:
-        specs = figures_of(plan.read_text(encoding="utf-8", errors="replace") if plan else "", layout.PLAN)
+        return figures_of(plan.read_text(encoding="utf-8", errors="replace") if plan else "", layout.PLAN)
     except PlanError:
-        specs = ()  # a plan of another version; its run is shown all the same
-    figures = [one.to_json() for one in sweeps_of(found.points, specs, found.summary)]
+        return ()  # a plan of another version; its run is shown all the same
+
+
+def _sweeps(found: Found) -> dict[str, Any]:
+    """Figures that need records are asked for one by one: they take time."""
+    specs = _specs(found)
+    figures = [
+        _figure(found, spec) if spec.kind in SWEEP_KINDS else {"title": spec.title, "number": number}
+        for number, spec in enumerate(specs)
+    ]
+    if not any(spec.kind in SWEEP_KINDS for spec in specs) and (spec := default_spec(found.points, found.summary)):
+        figures.append(_figure(found, spec))
     return {"figures": figures, "swept": swept_keys(found.points)}
+
+
+def _figure(found: Found, spec: FigureSpec) -> dict[str, Any]:
+    return chart_of(spec, found.points, found.summary, lambda point: read_source(point.path).records).to_json()
 
 
 def _overrides(summary: Mapping[str, Any]) -> list[str]:

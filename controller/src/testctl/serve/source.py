@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,13 @@ from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, Records, read_parquet
 from testctl.records.parquet import rows_of
 from testctl.records.schema import Array, Ints
+from testctl.report.stalls import Stall, read_stalls
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.system.memory import spare_bytes
+
+MAX_STALLS = 1000
+"""Stalls of a point that are listed, the longest ones."""
 
 MAX_PACKETS, PACKET_BYTES = 50_000_000, 100
 """Packets of a point that are drawn, and about what one takes: what is drawn is held in memory, at most half of it."""
@@ -100,9 +105,22 @@ class Source:
             return 0
         return shown_ns(self.asked, int(self.records.values("time_ns", np.array([self.count - 1]))[0]))
 
+    @cached_property
+    def _stalls(self) -> pa.Table | None:
+        return read_parquet(self.files[layout.STALLS]) if layout.STALLS in self.files else None
+
+    @cached_property
+    def stalls(self) -> list[Stall]:
+        """The longest, in order of time; rows that are not shown are not converted."""
+        return read_stalls(self._stalls, None, MAX_STALLS)
+
+    @property
+    def stalls_in_all(self) -> int:
+        return 0 if self._stalls is None else int(self._stalls.num_rows)
+
     @property
     def lanes(self) -> tuple[Lane, ...]:
-        """The connections, those with most bytes first."""
+        """The connections, in the plan's order; of many those with most bytes come first."""
         return lanes(self.records) if self.records and self.count else ()
 
     @property

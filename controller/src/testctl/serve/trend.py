@@ -11,6 +11,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import TestctlError
 
+from testctl.charts.trend import Seen, trend
 from testctl.compare import change_points
 from testctl.core.units import show_metric
 from testctl.serve import listing
@@ -44,6 +45,9 @@ class Trends:
             })  # fmt: skip
         if not rows:
             raise listing.Unknown(f"no run here has a point {point[:100]!r}")
+        changes = change_points([row["value"] for row in rows])
+        seen = [Seen(str(row["name"]), str(row["started"]), row["verdict"], row["value"]) for row in rows]
+        known = sum(row["value"] is not None for row in rows)
         return {
             "point": point,
             "metric": metric,
@@ -52,7 +56,8 @@ class Trends:
             "metrics": sorted(names),
             "flows": list(flows),
             "runs": [{key: value for key, value in row.items() if key != "tuples"} for row in rows],
-            "changes": change_points([row["value"] for row in rows]),
+            "changes": changes,
+            "chart": trend(metric, seen, changes).to_json() if known > 1 else None,
         }
 
     def _point(self, run: Path, point: str) -> Any:

@@ -44,21 +44,24 @@ Lane = tuple[str, int]
 
 @once
 def flows_drawn(records: Records) -> tuple[str, ...]:
-    """The flows with packets, in descending order of bytes."""
+    """The flows with packets, in the plan's order: of many those with most bytes come first."""
     codes, names = records.codes("flow")
     sums = dict(zip(names, np.bincount(codes, records.column("wire_bytes"), len(names)), strict=True))
-    return tuple(sorted((flow for flow in records.flows if sums.get(flow)), key=lambda flow: -sums[flow]))
+    there = [flow for flow in records.flows if sums.get(flow)]
+    return tuple(there if len(there) <= MAX_LINES else sorted(there, key=lambda flow: -sums[flow]))
 
 
 @once
 def lanes(records: Records) -> tuple[Lane, ...]:
-    """The connections of these flows, in descending order of payload."""
+    """The connections of these flows, in the plan's order: of many those with most payload come first."""
     codes, names = records.codes("flow")
     key = codes.astype(np.int64) << 16 | records.column("conn").astype(np.int64)
     sums = np.bincount(key, records.column("length")) if len(key) else np.empty(0)
     there = np.flatnonzero(np.bincount(key)).tolist()
     bytes_of = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
-    return tuple(sorted((key for key in bytes_of if key[0] in records.flows), key=lambda key: (-bytes_of[key], key)))
+    order = {flow: number for number, flow in enumerate(records.flows)}
+    found = sorted((key for key in bytes_of if key[0] in order), key=lambda key: (order[key[0]], key[1]))
+    return tuple(found if len(found) <= MAX_LINES else sorted(found, key=lambda key: -bytes_of[key]))
 
 
 @once
@@ -95,7 +98,7 @@ def lines_of_connections(records: Records, flow: str) -> list[Line]:
     """The throughput of each connection of a flow: the bytes on the wire of each packet at the receiver."""
     rows = view(records, flow).at_sink
     connections = {int(conn): rows.of_conn(int(conn)) for conn in np.unique(rows["conn"])}
-    return [Line(f"{flow} {conn}", packets["time_ns"], packets["wire_bytes"]) for conn, packets in connections.items()]
+    return [Line(f"{flow}/{conn}", packets["time_ns"], packets["wire_bytes"]) for conn, packets in connections.items()]
 
 
 def _beside(records: Records, name: str, lane: Lane | None, low_ns: int, high_ns: int) -> list[Line]:
@@ -115,11 +118,19 @@ def _line(name: str, records: Records, flow: str, spec: CurveSpec, conn: int | N
     return Line(name, time_ns, value)
 
 
-def figure(records: Records, name: str, lane: Lane, window: Window, bin_ns: int = 0) -> dict[str, Any]:
-    """A curve of a point in a window.  bin_ns: the width of a rate's bins; 0: chosen for the window."""
+def figure(
+    records: Records, name: str, lane: Lane, window: Window, bin_ns: int = 0, *, singly: bool = False
+) -> dict[str, Any]:
+    """A curve of a point in a window.
+
+    bin_ns  the width of a rate's bins; 0: chosen for the window
+    singly  of a rate, a line for every connection, where there are at most MAX_LINES
+    """
     spec = curves()[name].spec
     of = lane if spec.each == "connection" else None
     lines = _lines(records, name, of)
+    if singly and spec.shape == "rate" and len(lanes(records)) <= MAX_LINES:
+        lines = [line for flow in flows_drawn(records) for line in lines_of_connections(records, flow)]
     shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":
         # The rate of each flow; of wide bins also the least and greatest rate in a tenth of the bin.

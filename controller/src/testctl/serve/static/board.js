@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of one point, or of two beside each other, over one window of time that all of them share.
-import { ask, choose, drawn, make, plotly, showTime, at, say, task } from "./dom.js";
-import { FIGURES, draw, learn, nsOf, rangeOf, spoken, summary, together } from "./plots.js";
+import { drawChart, union } from "./chart.js";
+import { ask, choose, drawn, make, showIn, showTime, at, say } from "./dom.js";
 
 const SHORTEST = 20; // ns, of a window
+const NEAR = 0.02; // of the window: what is further from the pointer has no value there
 
 const onScreen = ({ element }) => {
   const { top, bottom } = element.getBoundingClientRect();
   return bottom > 0 && top < innerHeight;
 };
-const isOverlaid = (name) => FIGURES[name].each === "connection" && FIGURES[name].shape !== "packets";
 const idle = (ms) => new Promise((done) => setTimeout(done, ms));
+// The place in ascending times of the last that is not later; -1 before the first.
+const placeOf = (times, t) => {
+  let [low, high] = [0, times.length];
+  while (low < high) { const middle = (low + high) >> 1; if (times[middle] <= t) low = middle + 1; else high = middle; }
+  return low - 1;
+};
 
 export class Board {
-  // columns: [{run, point, page, lane, label}]; view {from, to} in ns; onView(view): the user chose another
+  // columns: [{run, point, page, lanes, label}]; view {from, to} in ns; onView(view): the user chose another
   constructor(columns, view, looks, onView) {
-    learn(looks);
-    Object.assign(this, { columns, view, looks, onView, chosen: null, stopped: null, cells: [] });
+    Object.assign(this, { columns, view, looks, onView, chosen: null, stopped: null });
     this.whole = { from: 0, to: Math.max(...columns.map(({ page }) => page.duration_ns), SHORTEST) };
     this.view = this.fit(view || this.whole);
-    this.element = make("div");
-    const names = Object.keys(FIGURES).filter((name) => columns.some(({ page }) => page.figures.includes(name)));
-    this.rows = names.map((name) => this.row(name));
+    this.element = make("div", { class: "board" });
+    this.rows = looks.figures.filter(({ name }) => columns.some(({ page }) => page.figures.includes(name))).map((figure) => this.row(figure));
     this.watch = new IntersectionObserver((seen) => {
       const rows = this.rows.filter((row) => row.stale && seen.some((one) => one.isIntersecting && one.target === row.element));
       if (rows.length && this.stopped) this.fillAll(rows, this.view, this.stopped.signal);
@@ -29,19 +33,74 @@ export class Board {
     for (const row of this.rows) this.watch.observe(row.element);
   }
 
-  row(name) {
-    const { title, of, large } = FIGURES[name];
+  row({ name, title, of, large }) {
     const row = make("div", { class: "columns" });
     row.style.setProperty("--columns", this.columns.length);
     const cells = this.columns.map((column) => {
-      const note = make("span", { class: "note" });
+      const [note, value] = [make("span", { class: "note" }), make("output", { class: "value", "aria-hidden": "true" })];
       const plot = make("div", { class: `plot ${large ? "large" : ""}`, role: "img", "aria-label": `${title}: loading`, "data-figure": name });
-      row.append(make("figure", {}, make("figcaption", {}, make("h3", {}, this.columns.length > 1 ? `${title}: ${column.label}` : title), make("span", { class: "note" }, of), note), plot));
-      if (!column.page.figures.includes(name)) plot.append(make("p", { class: "note" }, "This point has no records for it."));
-      return { column, plot, note, has: column.page.figures.includes(name), ready: false };
+      const line = make("i", { class: "crosshair", hidden: true });
+      const frame = make("div", { class: "frame" }, plot, line);
+      row.append(make("figure", {}, make("figcaption", {}, make("h3", {}, this.columns.length > 1 ? `${title}: ${column.label}` : title), make("span", { class: "note" }, of), note, value), frame));
+      const has = column.page.figures.includes(name);
+      if (!has) plot.append(make("p", { class: "note" }, "This point has no records for it."));
+      const cell = { column, plot, note, value, line, has, view: null, chart: null };
+      this.listen(frame, cell);
+      return cell;
     });
     this.element.append(row);
-    return { name, cells, element: row, stale: true };
+    return { name, title, cells, element: row, stale: true };
+  }
+
+  // ---- the pointer: a line at its time in all figures, with their values; drag to zoom, shift and drag to pan
+  listen(frame, cell) {
+    let begin = null;
+    const timeAt = (event) => {
+      if (!cell.view) return null;
+      const x = event.clientX - frame.getBoundingClientRect().left - cell.view.origin()[0];
+      const share = x / cell.view.width();
+      return share < 0 || share > 1 ? null : cell.shown.from + share * (cell.shown.to - cell.shown.from);
+    };
+    const band = make("i", { class: "band", hidden: true });
+    frame.append(band);
+    frame.addEventListener("pointerdown", (event) => { if (event.button === 0 && timeAt(event) !== null) { begin = { t: timeAt(event), x: event.clientX, pan: event.shiftKey }; frame.setPointerCapture(event.pointerId); } });
+    frame.addEventListener("pointermove", (event) => {
+      this.point(timeAt(event));
+      if (!begin || begin.pan) return;
+      band.hidden = false;
+      const left = frame.getBoundingClientRect().left;
+      Object.assign(band.style, { left: `${Math.min(begin.x, event.clientX) - left}px`, width: `${Math.abs(event.clientX - begin.x)}px` });
+    });
+    frame.addEventListener("pointerleave", () => this.point(null));
+    frame.addEventListener("pointerup", (event) => {
+      const end = timeAt(event);
+      const [from, moved] = [begin, begin && Math.abs(event.clientX - begin.x) > 4];
+      begin = null;
+      band.hidden = true;
+      if (!from || !moved || end === null) return;
+      if (from.pan) this.set({ from: this.view.from + from.t - end, to: this.view.to + from.t - end });
+      else this.set({ from: Math.min(from.t, end), to: Math.max(from.t, end) });
+    });
+    frame.addEventListener("dblclick", () => this.all());
+  }
+
+  point(t) {
+    for (const { cells } of this.rows) for (const { view, chart, shown, line, value } of cells) {
+      const inside = t !== null && view && t >= shown.from && t <= shown.to;
+      line.hidden = !inside;
+      value.textContent = inside ? this.valuesAt(chart, t, shown) : "";
+      if (inside) line.style.left = `${view.origin()[0] + ((t - shown.from) / (shown.to - shown.from)) * view.width()}px`;
+    }
+  }
+
+  valuesAt({ lines, data, kind }, t, { from, to }) {
+    const words = lines.map(({ set, label }) => {
+      const { t: times, y, tip } = data[set];
+      const place = placeOf(times, t);
+      if (place < 0 || y[place] === null || (tip && t - times[place] > (to - from) * NEAR)) return null;
+      return `${lines.length > 1 ? `${label} ` : ""}${tip?.[place] ?? (kind === "count" ? y[place] : showIn(kind, y[place]))}`;
+    });
+    return `${at(Math.round(t))}: ${words.filter(Boolean).join(", ") || "–"}`;
   }
 
   fit({ from, to }) {
@@ -110,78 +169,63 @@ export class Board {
     row.stale = false;
     const found = await Promise.all(cells.map(async (cell) => {
       if (!cell.has) return null;
-      const { run, point, lane, bin, others = [] } = cell.column;
+      const { run, point, lanes, bin } = cell.column;
       const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 2), 120), 600);
       try {
-        const of = (one) => ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane: one, bin }, signal);
-        if (!others.length || !isOverlaid(name)) return await of(lane);
-        const lanes = [lane, ...others];
-        return together(lanes, await Promise.all(lanes.map(of)));
+        return await ask(["runs", run, "points", point, "figures", name], { from: view.from, to: view.to, px, lane: lanes.join(","), bin }, signal);
       } catch (error) {
         if (error.name === "AbortError") { row.stale = true; throw error; }
-        return { lines: [], bucket_ns: 1, error: error.message };
+        return { error: error.message };
       }
     }));
-    await plotly();
-    await task();
     if (signal.aborted) { row.stale = true; return; }
-    const range = rangeOf(name, found, view);
-    cells.forEach((cell, i) => cell.has && this.draw(name, cell, found[i], range, view));
+    const range = union(found);
+    await Promise.all(cells.map((cell, i) => cell.has && this.draw(row, cell, found[i], range, view)));
   }
 
-  draw(name, cell, data, range, view) {
-    cell.last = [name, data, range, view];
+  async draw(row, cell, chart, range, view) {
+    Object.assign(cell, { last: [chart, range, view], chart, shown: view });
     cell.plot.classList.remove("waiting");
-    if (data.error || !range) {
-      if (cell.ready) Plotly.purge(cell.plot);
-      cell.ready = false;
-      cell.plot.replaceChildren(make("p", { class: data.error ? "error" : "note" }, data.error || "Nothing was recorded for it in this time."));
+    cell.view?.finalize();
+    cell.view = null;
+    if (chart.error || !chart.range) {
+      cell.plot.replaceChildren(make("p", { class: chart.error ? "error" : "note" }, chart.error || "Nothing was recorded for it in this time."));
       cell.note.textContent = "";
-      cell.plot.setAttribute("aria-label", `${FIGURES[name].title}: ${data.error || "nothing"}`);
+      cell.plot.setAttribute("aria-label", `${row.title}: ${chart.error || "nothing"}`);
       return;
     }
-    if (!cell.ready) cell.plot.replaceChildren();
-    const stalls = cell.column.page.stalls.rows.filter((stall) => stall.end_ns >= view.from && stall.start_ns <= view.to &&
-      (FIGURES[name].each !== "connection" || stall.lane === cell.column.lane));
-    const near = stalls.length > 60 ? [...stalls].sort((a, b) => b.end_ns - b.start_ns - (a.end_ns - a.start_ns)).slice(0, 60) : stalls;
-    const periods = (cell.column.page.recoveries?.rows || []).filter((one) => FIGURES[name].shape === "packets" && one.lane === cell.column.lane);
-    draw(cell.plot, name, data, { view, range, looks: this.looks, stalls: near, periods, chosen: this.chosen });
-    cell.note.textContent = [summary(name, data, view), data.left_out ? `${data.left_out} more are not drawn` : ""].filter(Boolean).join("; ");
-    cell.plot.setAttribute("aria-label", spoken(name, data, view));
-    if (cell.ready) return;
-    cell.ready = true;
-    cell.plot.on("plotly_relayout", (change) => {
-      const [low, high] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-      if (low === undefined || high === undefined) return;
-      const drawnView = cell.last[3];
-      this.set({ from: nsOf(drawnView, low), to: nsOf(drawnView, high) });
-    });
-    cell.plot.on("plotly_doubleclick", () => this.all());
+    cell.note.textContent = chart.note;
+    cell.view = await drawChart(cell.plot, chart, this.looks, range);
   }
 
   restyle() {
-    for (const { cells } of this.rows) for (const cell of cells) if (cell.last) this.draw(cell.last[0], cell, cell.last[1], cell.last[2], cell.last[3]);
+    for (const row of this.rows) for (const cell of row.cells) if (cell.last) this.draw(row, cell, ...cell.last);
   }
 
   leave() {
     this.watch.disconnect();
     this.stopped?.abort();
-    for (const { cells } of this.rows) for (const cell of cells) if (cell.ready) Plotly.purge(cell.plot);
+    for (const { cells } of this.rows) for (const { view } of cells) view?.finalize();
   }
 }
 
 const MOST = 8; // connections in one figure
-// Which connection is shown, and which others in the same figures; changed() follows a choice.
-export const connections = ({ column, page }, changed) => {
-  if (page.lanes.length < 2) return [];
-  const rest = () => page.lanes.filter((lane) => lane !== column.lane);
+// Which connection is shown, and which others in the same figures, in all columns; changed() follows a choice.
+export const connections = (columns, changed) => {
+  const all = [...new Set(columns.flatMap(({ page }) => page.lanes))];
+  if (all.length < 2) return [];
   const span = make("span", { class: "choices" });
-  const set = (lane, others) => { Object.assign(column, { lane, others }); tell(); changed(); };
+  const set = (lanes) => {
+    for (const column of columns) column.lanes = lanes.filter((lane) => column.page.lanes.includes(lane));
+    tell();
+    changed(lanes);
+  };
   const tell = () => {
-    const chosen = !column.others?.length ? "" : column.others.length > 1 ? "all" : column.others[0];
-    span.replaceChildren(choose("connection", page.lanes.map((lane) => [lane, lane]), column.lane, (lane) => set(lane, (column.others || []).filter((one) => one !== lane))),
-      choose("and", [["", "no other"], ...rest().map((lane) => [lane, lane]), ...(page.lanes.length > 2 ? [["all", `${Math.min(rest().length, MOST - 1)} others`]] : [])], chosen,
-        (value) => set(column.lane, value === "all" ? rest().slice(0, MOST - 1) : value ? [value] : [])));
+    const [first, ...others] = columns.map(({ lanes }) => lanes).sort((a, b) => b.length - a.length)[0];
+    const rest = all.filter((lane) => lane !== first);
+    span.replaceChildren(choose("connection", all.map((lane) => [lane, lane]), first, (lane) => set([lane, ...others.filter((one) => one !== lane)])),
+      choose("and", [["", "no other"], ...rest.map((lane) => [lane, lane]), ...(rest.length > 1 ? [["all", `${Math.min(rest.length, MOST - 1)} others`]] : [])],
+        !others.length ? "" : others.length > 1 ? "all" : others[0], (value) => set([first, ...(value === "all" ? rest.slice(0, MOST - 1) : value ? [value] : [])])));
   };
   tell();
   return [span, tell];

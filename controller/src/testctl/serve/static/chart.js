@@ -17,21 +17,30 @@ const ranged = (spec, kind, range) => {
 };
 // As testctl/charts/chart.py's config, in the page's colours.
 const config = () => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
-  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 },
+  axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 }, axisY: { minExtent: 40, tickCount: 6 },
   legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12 },
-  header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") } });
+  header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") }, facet: { spacing: 24 },
+  style: { note: { color: css("--soft") }, bound: { color: css("--soft"), strokeDash: [5, 4] }, ink: { color: css("--ink") } } });
 // Colours that need more light on a dark page.
 const shaded = (spec, dark) => JSON.parse(Object.entries(dark).reduce((text, [one, other]) => text.replaceAll(one, other), JSON.stringify(spec)));
+
+// As wide as its place; panels stand beside each other where each is wide enough to be read.
+const PANEL = 230;
+const sized = (spec, element) => {
+  if (!spec.facet) return { width: "container", autosize: { type: "fit", contains: "padding" }, ...spec };
+  const wide = element.clientWidth - 70;
+  const columns = Math.max(1, Math.min(spec.columns, spec.facet.sort.length, Math.floor(wide / PANEL)));
+  return { ...spec, columns, spec: { width: Math.max((wide - 24 * (columns - 1)) / columns, PANEL / 2), height: 220, ...spec.spec } };
+};
 
 // Draws it into an element and returns Vega's view; range: y, where it is not the figure's own.
 export const drawChart = async (element, chart, looks, range = chart.range) => {
   const embed = await vega();
   const spec = ranged(isDark() ? shaded(chart.spec, looks.dark) : chart.spec, chart.kind, range);
   const datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
-  const width = spec.facet || spec.encoding?.facet || spec.encoding?.column ? {} : { width: "container", autosize: { type: "fit", contains: "padding" } };
   element.dataset.vega?.length && element.replaceChildren();
-  const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...width, ...spec, datasets, config: config() },
-    { actions: false, renderer: "canvas", mode: "vega-lite", ast: false, tooltip: { theme: isDark() ? "dark" : "light" } });
+  const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...sized(spec, element), datasets, config: config() },
+    { actions: false, renderer: "canvas", mode: "vega-lite", ast: true, tooltip: { theme: isDark() ? "dark" : "light" } });
   element.setAttribute("aria-label", chart.spoken || chart.title);
   return view;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two points beside each other, with linked axes, and what is different.
 import { ask, badge, drawn, looks, make, many, route, scroll, sorted, table, troubled } from "./dom.js";
-import { Board, toolbar, viewOf, zoomKeys } from "./board.js";
+import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 
 const split = (name) => { const cut = (name || "").lastIndexOf("/"); return [name.slice(0, cut), name.slice(cut + 1)]; };
 
@@ -14,16 +14,20 @@ export const showComparison = async (place, now, ready) => {
   }
   const all = await looks();
   const pages = await Promise.all([a, b].map((name) => ask((([run, point]) => ["runs", run, "points", point])(split(name)))));
-  const columns = pages.map((page, i) => ({ run: split([a, b][i])[0], point: page.id, page, lane: page.lanes[0], label: "AB"[i] }));
+  const wanted = (now.query.lane || pages[0].lanes.find((lane) => pages[1].lanes.includes(lane)) || "").split(",");
+  const columns = pages.map((page, i) => ({ run: split([a, b][i])[0], point: page.id, page, label: "AB"[i],
+    lanes: wanted.some((lane) => page.lanes.includes(lane)) ? wanted.filter((lane) => page.lanes.includes(lane)) : page.lanes.slice(0, 1) }));
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
     make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
   place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages), metrics(pages, all));
-  const board = new Board(columns, viewOf(now.query), all, () => {
-    history.pushState(null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view) }));
+  const put = (push) => {
+    history[push ? "pushState" : "replaceState"](null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view), lane: wanted.join(",") }));
     bar.tell();
-  });
-  const bar = toolbar(board);
+  };
+  const board = new Board(columns, viewOf(now.query), all, () => put(true));
+  const [lanes] = connections(columns, (chosen) => { wanted.splice(0, wanted.length, ...chosen); put(false); board.show(); });
+  const bar = toolbar(board, lanes ? [lanes] : []);
   place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element);
   if (!board.rows.length) place.append(troubled("Neither point has packets' records."));
   place.append(board.element);

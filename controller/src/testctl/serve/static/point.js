@@ -11,9 +11,8 @@ const FEW = 2e6; // ns: windows up to here have a table of packets when asked fo
 export const showPoint = async (place, now, ready) => {
   const [, run, , id] = now.path;
   const [page, all] = await Promise.all([ask(["runs", run, "points", id]), looks()]);
-  const lane = page.lanes.includes(now.query.lane) ? now.query.lane : page.lanes[0];
-  const others = (now.query.and || "").split(",").filter((one) => one !== lane && page.lanes.includes(one));
-  const column = { run, point: id, page, lane, others, label: id };
+  const asked = (now.query.lane || "").split(",").filter((lane) => page.lanes.includes(lane));
+  const column = { run, point: id, page, lanes: asked.length ? asked : page.lanes.slice(0, 1), label: id };
   const name = `${page.run}/${page.id}`;
   place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
   if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
@@ -30,9 +29,9 @@ export const showPoint = async (place, now, ready) => {
     return { mark: name };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
-    { ...(board.isWhole() ? {} : board.view), lane: column.lane === page.lanes[0] ? "" : column.lane, and: (column.others || []).join(","), ...extra }));
+    { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), ...extra }));
   const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
-  const [lanes] = connections({ column, page }, () => { put({}, false); board.show(); changed(); });
+  const [lanes] = connections([column], () => { put({}, false); board.show(); changed(); });
   const bar = toolbar(board, lanes ? [lanes] : []);
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
@@ -72,7 +71,7 @@ const packetList = (column, board) => {
     body.replaceChildren();
     if (to - from > FEW) { note.textContent = `Zoom in to ${showTime(FEW)} or less to read packets.`; return; }
     try {
-      const { rows, more } = await ask(["runs", column.run, "points", column.point, "packets"], { from, to, lane: column.lane });
+      const { rows, more } = await ask(["runs", column.run, "points", column.point, "packets"], { from, to, lane: column.lanes[0] });
       if (mine !== turn) return;
       note.textContent = more ? `The first ${rows.length} are listed.` : `${rows.length} in all.`;
       body.replaceChildren(table(["time", "where", "way", "data", "ACK", "flags", "notes"], rows.map((row) => make("tr", {},

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of metrics over swept parameters of a run, and one that is chosen here.
+// The figures of a run that its plan asks for, or a default one, and one that is chosen here.
 import { ask, choose, here, make, pick, route, say } from "./dom.js";
-import { sweepFigure } from "./sweep.js";
+import { chartFigure } from "./sweep.js";
 
 const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"]];
 const FIELDS = ["kind", "metric", "x", "by", "facet", "flow"];
 
 export const sweepSection = (run, sweeps, looks, written) => {
-  const figures = sweeps.figures.map((one) => sweepFigure(one, looks));
-  const [first] = sweeps.figures;
-  const state = { kind: first.kind, metric: first.metric, x: first.x.key || sweeps.swept[0], by: first.by.key, facet: first.facet.key, flow: "" };
+  const figures = sweeps.figures.map((one) => (one.spec ? chartFigure(one, looks) : chartFigure(() => ask(["runs", run.name, "figures", one.number]), looks, one.title)));
+  const first = sweeps.figures.find((one) => one.asked)?.asked || { kind: "metric", metric: run.columns[0]?.[0] ?? "", x: "", by: "", facet: "" };
+  const state = { ...first, x: first.x || sweeps.swept[0], flow: "" };
   if (written) written.split(",").slice(0, FIELDS.length).forEach((value, i) => { state[FIELDS[i]] = value; });
   const into = make("div", { class: "sweeps" });
   const form = make("div", { class: "choices" });
@@ -21,7 +21,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
     try {
       const found = await ask(["runs", run.name, "sweep"], given);
       if (mine !== turn) return;
-      own = sweepFigure(found, looks);
+      own = chartFigure(found, looks);
       into.replaceChildren(own.element);
       own.draw();
     } catch (error) {
@@ -39,7 +39,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
   };
   const controls = () => {
     const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
-    const keys = sweeps.swept.map((key) => [key, key]);
+    const keys = [...sweeps.swept, ...(run.flows.length > 1 ? ["flow"] : [])].map((key) => [key, key]);
     form.replaceChildren(choose("show", KINDS, state.kind, change("kind")), pick("of", run.metrics, state.metric, change("metric")),
       ...(state.kind === "cdf" ? [] : [choose("over", keys, state.x, change("x"))]),
       choose("by", [["", "–"], ...keys], state.by, change("by")), choose("panels", [["", "–"], ...keys], state.facet, change("facet")),
@@ -49,7 +49,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
   controls();
   const another = make("details", { class: "small", open: Boolean(written), ontoggle: () => { if (another.open && !own) show(); } },
     make("summary", {}, "Another figure"), form, into);
-  const element = make("section", {}, make("h2", {}, "Over the swept parameters"),
-    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), another);
+  const element = make("section", {}, make("h2", {}, "Figures"),
+    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), sweeps.swept.length ? another : "");
   return { element, draw: () => { figures.forEach((one) => one.draw()); own?.draw(); if (another.open && !own) show(); } };
 };

@@ -6,22 +6,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from testctl.core.units import Unit
 from testctl.core.words import counted
-
-MAX_LABELS = 9
-"""About as many values of x have a label."""
+from testctl.plan.sweep_figures import FLOW
 
 
 @dataclass(frozen=True)
 class Axis:
     """A swept parameter.
 
-    key      "entity.parameter"
+    key      "entity.parameter", or "flow": each flow of a point
     values   as written; ascending where they are numbers, else in the order of the points
     numbers  the same in the base unit (ns, bit/s or bytes); empty where they are no numbers
     log      whether the values are spaced for a logarithmic axis
@@ -32,17 +29,6 @@ class Axis:
     numbers: tuple[float, ...] = ()
     log: bool = False
 
-    @property
-    def labelled(self) -> list[int]:
-        """Which values get a label: of many those that are apart by at least a part of the axis."""
-        at = np.log(self.numbers) if self.log else np.asarray(self.numbers or range(len(self.values)), dtype=float)
-        least = 0.75 * float(at[-1] - at[0]) / MAX_LABELS if len(at) else 0.0
-        kept: list[int] = []
-        for index, place in enumerate(at):
-            if not kept or place - at[kept[-1]] >= least:
-                kept.append(index)
-        return kept
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -50,10 +36,12 @@ class Cell:
 
     values   the metric of each that has one, ascending
     missing  how many have none
+    names    how each of these points differs from the others of the cell, in the order of `values`
     """
 
     values: tuple[float, ...] = ()
     missing: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -102,7 +90,7 @@ class Sweep:
 
     unit    the metric's values are divided by its size
     log     whether the metric's axis is logarithmic
-    points  how many the figure is about
+    points  how many the figure is about; where a value is of a flow, their flows
     missing why points have no value -> how many
     over    other parameters, and "repeat", that differ between points of a cell
     of      what a value is where the point has several flows
@@ -130,12 +118,12 @@ class Sweep:
     @property
     def intervals(self) -> bool:
         """Whether a value is of several points."""
-        return any(cell.n > 1 for panel in self.panels for line in panel.lines for cell in line.cells)
+        return self.most > 1
 
     @property
-    def bars(self) -> bool:
-        """Whether x has no order, so that a line over it has no meaning."""
-        return self.kind == "metric" and not self.x.numbers
+    def most(self) -> int:
+        """Points that one value is of, at most."""
+        return max((cell.n for panel in self.panels for line in panel.lines for cell in line.cells), default=0)
 
     @property
     def label(self) -> str:
@@ -145,7 +133,8 @@ class Sweep:
     @property
     def caption(self) -> str:
         """What one value stands for, what intervals are, and what is missing."""
-        most = max((cell.n for panel in self.panels for line in panel.lines for cell in line.cells), default=0)
+        most = self.most
+        noun = "flow" if FLOW in (self.x.key, self.by.key, self.facet.key) else "point"
         parts = [f"values: {self.of}"] if self.of else []
         several = f"{'up to ' if self._uneven else ''}{most} points each" + self._over
         if self.kind == "cdf":
@@ -158,9 +147,7 @@ class Sweep:
         if self.missing:
             count = sum(self.missing.values())
             why = ", ".join(f"{many} {reason}" for reason, many in self.missing.items())
-            parts.append(
-                f"{count} of {counted(self.points, 'point')} {'has' if count == 1 else 'have'} no value: {why}"
-            )
+            parts.append(f"{count} of {counted(self.points, noun)} {'has' if count == 1 else 'have'} no value: {why}")
         return "; ".join(parts)
 
     @property
@@ -170,32 +157,3 @@ class Sweep:
     @property
     def _over(self) -> str:
         return f" ({', '.join(self.over)})" if self.over else ""
-
-    def to_json(self) -> dict[str, Any]:
-        """For the scripts of report and serve."""
-        return {
-            "title": self.title,
-            "kind": self.kind,
-            "metric": self.metric,
-            "label": self.label,
-            "unit": [self.unit.size, self.unit.name],
-            "log": self.log,
-            "bars": self.bars,
-            "caption": self.caption,
-            **{name: _axis_json(getattr(self, name)) for name in ("x", "by", "facet")},
-            "panels": [
-                {"name": panel.name, "lines": [{"name": one.name, "cells": [_cell(c) for c in one.cells]}
-                                               for one in panel.lines]}
-                for panel in self.panels
-            ],
-        }  # fmt: skip
-
-
-def _axis_json(axis: Axis) -> dict[str, Any]:
-    return {"key": axis.key, "values": list(axis.values), "numbers": list(axis.numbers), "log": axis.log,
-            "labelled": axis.labelled}  # fmt: skip
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    found: dict[str, Any] = {"n": cell.n, "missing": cell.missing, "middle": cell.y, "values": list(cell.values)}
-    return found | ({"quartiles": list(cell.quartiles)} if cell.quartiles else {})

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests: slowdown by size, and distributions of completion times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from testctl_agent.spec.units import Bytes
+
+from testctl.charts.chart import Chart
+from testctl.charts.parts import as_columns, colour, logarithmic, shape, tooltip
+from testctl.core.units import show_time
+from testctl.plan.request_figures import SLOWDOWN
+from testctl.records.schema import Array
+
+MOST = 500
+"""Points of one distribution that are drawn: about as many as a panel has pixels."""
+
+
+@dataclass(frozen=True)
+class CompletionLine:
+    """One value of `by`.
+
+    x, y   slowdown: sizes (the median of a bin, bytes) and medians; fct: times in s, ascending, and shares
+    tail   slowdown: the 99th percentile of each bin
+    count  of requests
+    """
+
+    name: str
+    x: Array
+    y: Array
+    tail: Array
+    count: int
+
+
+@dataclass(frozen=True)
+class CompletionFigure:
+    title: str
+    kind: str
+    lines: tuple[CompletionLine, ...]
+
+
+def requests(shown: CompletionFigure) -> Chart:
+    return _slowdown(shown) if shown.kind == SLOWDOWN else _distribution(shown)
+
+
+def _slowdown(shown: CompletionFigure) -> Chart:
+    """The median and the 99th percentile of each line."""
+    names, of = [line.name for line in shown.lines], ("p50", "p99")
+    columns = as_columns(("size", "slowdown", "line", "of", "bytes", "said", "count"), _sizes(shown))
+    dash = {"field": "of", "type": "nominal", "scale": {"domain": list(of), "range": [[1, 0], [6, 3]]},
+            "legend": {"title": "of the requests"}}  # fmt: skip
+    size = "format(datum.value, '.1~s') + 'B'"  # kB, MB
+    y = logarithmic("slowdown", "slowdown", [1.0, *columns["slowdown"]])
+    x = logarithmic("size", "size of the request", columns["size"], size)
+    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
+    asked = tooltip(
+        {
+            "line": "requests",
+            "bytes": "size",
+            "of": "of the requests",
+            "said": "slowdown",
+            "count": "requests of the line",
+        }
+    )
+    layers = [
+        {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {**encoding, "strokeDash": dash}},
+        {"mark": {"type": "point", "filled": True, "size": 36, "opacity": 1},
+         "encoding": {**encoding, "shape": shape("line", names, "requests"), "tooltip": asked}},
+    ]  # fmt: skip
+    note = "time taken / time on an empty path"
+    return Chart(
+        {"data": {"name": "sizes"}, "layer": layers}, {"sizes": columns}, shown.title, note, f"{shown.title}: {note}"
+    )
+
+
+def _sizes(shown: CompletionFigure) -> Iterator[list[Any]]:
+    for line in shown.lines:
+        for of, values in (("p50", line.y), ("p99", line.tail)):
+            for size, value in zip(line.x.tolist(), values.tolist(), strict=True):
+                yield [size, value, line.name, of, str(Bytes(round(size))), f"{value:.3g}", line.count]
+
+
+def _distribution(shown: CompletionFigure) -> Chart:
+    names = [line.name for line in shown.lines]
+    y = {"field": "share", "type": "quantitative", "title": "share of requests", "scale": {"domain": [0, 1]},
+         "axis": {"format": ".0%"}}  # fmt: skip
+    columns = as_columns(("ms", "share", "line", "at most", "part", "count"), _shares(shown))
+    x = logarithmic("ms", "completion time (ms)", columns["ms"])
+    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
+    asked = tooltip({"line": "requests", "at most": "within", "part": "share", "count": "requests of the line"})
+    layers = [
+        {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}, "encoding": encoding},
+        {
+            "mark": {"type": "point", "filled": True, "opacity": 0, "size": 40},
+            "encoding": {**encoding, "tooltip": asked},
+        },
+    ]
+    note = "; ".join(f"{line.name}: {line.count} requests" for line in shown.lines)
+    return Chart(
+        {"data": {"name": "times"}, "layer": layers}, {"times": columns}, shown.title, note, f"{shown.title}. {note}"
+    )
+
+
+def _shares(shown: CompletionFigure) -> Iterator[list[Any]]:
+    for line in shown.lines:
+        kept = np.unique(np.linspace(0, len(line.x) - 1, min(len(line.x), MOST)).astype(int))
+        for took_s, share in zip(line.x[kept].tolist(), line.y[kept].tolist(), strict=True):
+            yield [took_s * 1e3, share, line.name, show_time(took_s * 1e9), f"{100 * share:.4g} %", line.count]
