@@ -20,12 +20,13 @@ def figure(page: Any, name: str, nth: int = 0) -> Any:
 
 
 def seen(page: Any, name: str, nth: int = 0) -> dict[str, Any]:
-    """What Plotly draws in a figure: names, how many values, the range of x."""
+    """What is drawn in a figure: names, how many values, the range of x."""
     return dict(
         figure(page, name, nth).evaluate(
-            """element => ({names: element.data.map(trace => trace.name), range: element.layout.xaxis.range,
-                 y: element.layout.yaxis.range, count: element.data.reduce((sum, trace) => sum + trace.x.length, 0),
-                 title: element.layout.xaxis.title.text, shapes: element.layout.shapes.length})"""
+            """({chart}) => ({names: chart.legend.map(([name]) => name), range: [chart.from, chart.to], y: chart.range,
+                 count: Object.values(chart.data).reduce((sum, columns) => sum + columns.t.length, 0),
+                 title: chart.spec.encoding.x.axis.title,
+                 shaded: chart.spec.layer.filter(({mark}) => mark.type === "rect").length})"""
         )
     )
 
@@ -69,7 +70,7 @@ def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served:
     for name in ("throughput", "seq", "queue", "cwnd", "latency", "rtt", "own_queue"):
         found = seen(page, name)
         assert 0 < found["count"] < 10_000, name
-        assert found["range"] == pytest.approx([0, 1.2], rel=0.1)
+        assert found["range"] == pytest.approx([0, 1.2e9], rel=0.1)
 
 
 def test_a_run_in_progress_has_no_verdict_yet(open_page: Open, served: Any) -> None:
@@ -89,7 +90,7 @@ def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, drawn: Drawn
     assert spans[-1] < 100_000
     found = seen(page, "seq")
     assert "µs after" in found["title"]
-    assert "packets, each of them" in page.locator("figure").nth(1).inner_text()
+    assert "every packet" in page.locator("figure").nth(1).inner_text()
     before = query(page)
     after(page, lambda: page.keyboard.press("ArrowRight"))
     assert int(query(page)["from"]) > int(before["from"])
@@ -103,7 +104,7 @@ def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, drawn: Drawn
 
 def test_dragging_zooms_every_figure(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "all")
-    box = figure(page, "throughput").locator(".nsewdrag").bounding_box()
+    box = figure(page, "throughput").bounding_box()
 
     def drag() -> None:
         page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60)
@@ -114,11 +115,11 @@ def test_dragging_zooms_every_figure(open_page: Open, served: Any) -> None:
 
     after(page, drag)
     whole = 1_200_000_000
-    assert int(query(page)["from"]) == pytest.approx(0.5 * whole, rel=0.03)
+    assert int(query(page)["from"]) == pytest.approx(0.5 * whole, rel=0.05)
     assert span(page) == pytest.approx(0.1 * whole, rel=0.1)
     page.wait_for_selector('html[data-drawn="all"]', state="attached")
     assert len({str(seen(page, name)["range"]) for name in ("throughput", "seq", "queue", "rtt")}) == 1
-    after(page, lambda: figure(page, "throughput").locator(".nsewdrag").dblclick())
+    after(page, lambda: figure(page, "throughput").dblclick())
     assert query(page) == {}
 
 
@@ -127,7 +128,7 @@ def test_a_link_shows_the_same_again(open_page: Open, served: Any) -> None:
     first, second = (seen(open_page(address, "figures"), "seq") for _ in range(2))
     assert first == second
     assert first["title"] == "time (µs after 0.500 s)"
-    assert first["range"] == [0, 200]
+    assert first["range"] == [500_000_000, 500_200_000]
 
 
 def test_an_address_that_makes_no_sense_is_told(open_page: Open, served: Any) -> None:
@@ -194,7 +195,7 @@ def test_stalls_lead_to_their_place(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "figures")
     stalls = page.get_by_role("region", name="Stalls").locator("button")
     after(page, stalls.first.click)
-    assert seen(page, "seq")["shapes"] >= 1
+    assert seen(page, "seq")["shaded"] >= 1
     begins = float(stalls.first.inner_text().split()[0]) * 1e9
     assert int(query(page)["from"]) < begins < int(query(page)["to"])
     assert page.locator("tr.chosen").count() == 1
@@ -264,12 +265,11 @@ def test_narrow_screens(open_page: Open, drawn: Drawn, served: Any, width: int) 
 def test_dark_mode_also_when_it_changes(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "all", dark=True)
     paper = "() => getComputedStyle(document.body).backgroundColor"
-    ink = "element => element.layout.font.color"
     assert page.evaluate(paper) == "rgb(20, 23, 27)"
-    assert figure(page, "queue").evaluate(ink) == "#e6e8eb"
+    assert figure(page, "queue").get_attribute("data-colours") == "dark"
     page.emulate_media(color_scheme="light")
     assert page.evaluate(paper) == "rgb(255, 255, 255)"
-    page.wait_for_function("""() => document.querySelector('[data-figure="queue"]').layout.font.color === "#1b1f24" """)
+    page.locator('[data-figure="queue"][data-colours="light"]').wait_for()
 
 
 def test_everything_has_a_name(open_page: Open, drawn: Drawn, served: Any) -> None:

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 import testctl
 import testctl.curves
-from testctl.compare.packet import FLAGS
 from testctl.curves import CurveSpec, curves
 from testctl.curves.core.registry import CurveError, member
 
@@ -90,8 +89,3 @@ def test_what_draws_and_prints_asks_the_engine(package: str) -> None:
             name for name in imported(path) if name.startswith(("testctl.metrics.core.", "testctl.metrics.recovery."))
         }
         assert raw <= {"testctl.metrics.recovery.measure"}, f"{path.relative_to(SOURCE)}: {raw}"
-
-
-def test_the_names_of_tcps_flags_are_the_same_in_the_browser() -> None:
-    (names,) = re.findall(r"const FLAGS = \[(.*?)\]", (SOURCE / "serve/static/plots.js").read_text(encoding="utf-8"))
-    assert re.findall(r'"(\w+)"', names) == list(FLAGS)

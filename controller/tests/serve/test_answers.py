@@ -28,7 +28,7 @@ def raw(client: httpx.Client, path: str, accepted: str) -> tuple[httpx.Response,
         return answer, b"".join(answer.iter_raw())
 
 
-@pytest.mark.parametrize("path", [FIGURE, "/static/plotly.min.js", "/static/app.css"])
+@pytest.mark.parametrize("path", [FIGURE, "/static/vega.js", "/static/app.css"])
 def test_what_is_large_is_compressed(client: httpx.Client, path: str) -> None:
     plain, body = raw(client, path, "identity")
     small, packed = raw(client, path, "gzip, deflate, br")

@@ -85,7 +85,7 @@ def test_every_answer_has_the_headers(ask: Callable[..., httpx.Client]) -> None:
         asked.get("/"),
         asked.get("/api/runs"),
         asked.get("/api/none"),
-        asked.get("/static/plotly.min.js"),
+        asked.get("/static/vega.js"),
     ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from testctl.charts.chart import INK, Chart, Columns
+from testctl.charts.chart import INK, Chart, Columns, unit_of
 from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, OTHERS, RECOVERY, RETRANS, SACK, STALL, UNA, WINDOW
 from testctl.core.units import show_time
 from testctl.curves import Lane, curves, figure, seq
@@ -46,7 +46,9 @@ DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 4),
 """Of the connections of a flow, in order."""
 
 THRESHOLD = "slow-start threshold"
-FLAGS = ("FIN", "SYN", "RST", "PSH", "", "URG", "ECE", "CWR")
+FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
+"""Of TCP, from the lowest bit."""
+
 _DOTTED = (2, 3)
 _SYMBOLS = {seq.CUT: "triangle-down", seq.MARKED: "diamond", seq.RETRANSMISSION: "cross", seq.LOST: "cross"}
 _COLOURS = {
@@ -131,7 +133,7 @@ def over_time(
         title=spec.title,
         note="; ".join(part for part in said if part),
         spoken=f"{spec.title}, {show_time(window.span)} from {show_time(window.from_ns)}: "
-        + (", ".join(label for label, _, _ in panel.legend) or "nothing"),
+        + _words(panel, spec.kind, range_),
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
@@ -254,7 +256,7 @@ def _tips(line: Mapping[str, Any]) -> list[str]:
     found = []
     for n, high in enumerate(line["y"]):
         low = f"{high - line['length'][n]}:" if "length" in line else ""
-        flags = [word for bit, word in enumerate(FLAGS) if word and line["flags"][n] >> bit & 1]
+        flags = [word for bit, word in enumerate(FLAGS) if word != "ACK" and line["flags"][n] >> bit & 1]
         found.append(" ".join([f"{low}{high}", *flags, *(["CE"] if line["ecn"][n] == CE else [])]))
     return found
 
@@ -351,6 +353,14 @@ def _legend(panel: _Panel) -> dict[str, Any]:
     }
 
 
+def _words(panel: _Panel, kind: str, drawn: tuple[float, float] | None) -> str:
+    """The lines, and the greatest value."""
+    if drawn is None or not panel.legend:
+        return "nothing"
+    unit, most = unit_of(kind, drawn[1]), drawn[1] / (1 + ROOM)
+    return f"{', '.join(label for label, _, _ in panel.legend)}; at most {most / unit.size:.3g} {unit.name}"
+
+
 def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any], window: Shown) -> str:
     """What a value stands for."""
     if not lines:
@@ -362,7 +372,7 @@ def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: 
             f"; band: least and greatest {show_time(fine)}" if fine < bucket else ""
         )
     if not bucket:
-        return ""
+        return "every packet" if shape == "packets" else ""
     return (
         f"of each {show_time(bucket)} the first, least, greatest and last"
         if any(line["rows"] > len(line["y"]) for line in lines)

@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.core.units import show_time
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import claims_table, reasons
-from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.report.terminal import plain_console
 
 

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from testctl.charts.style import CLAIM_LOOKS
 from testctl.core.units import show_metric
 from testctl.plan import Claim
-from testctl.charts.style import CLAIM_LOOKS
 from testctl.results import Run
 
 BADGES = {"reproduced": "pass", "holds": "pass", "differs": "invalid", "fails": "fail", "not measured": "skip"}

@@ -7,9 +7,6 @@ import re
 from importlib import resources
 from typing import Any
 
-from testctl.curves import curves
-from testctl.metrics import metric_names
-from testctl.report.metrics import KEY_METRICS
 from testctl.charts.style import (
     ACK,
     DATA,
@@ -24,6 +21,9 @@ from testctl.charts.style import (
     UNA,
     WINDOW,
 )
+from testctl.curves import curves
+from testctl.metrics import metric_names
+from testctl.report.metrics import KEY_METRICS
 
 _MODULES = ("dom.js", "chart.js", "board.js", "stalls.js", "sweep.js")
 """Of serve/static, each after those that it imports."""

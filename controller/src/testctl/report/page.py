@@ -16,6 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.system import durable
 
+from testctl.charts.style import VERDICT_LOOKS
+from testctl.charts.swept import swept
 from testctl.core.units import show_time
 from testctl.report import packed as packing
 from testctl.report.claims import claim_rows, claims_of
@@ -27,8 +29,6 @@ from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
 from testctl.report.response import responses
-from testctl.charts.style import VERDICT_LOOKS
-from testctl.charts.swept import swept
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text

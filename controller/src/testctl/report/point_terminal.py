@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 from testctl_agent.spec.types import shown
 
+from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
 from testctl.report.metrics import metric_table
-from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.terminal import plain_console
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown

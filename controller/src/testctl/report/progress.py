@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from testctl.core.units import show_time
 from testctl.charts.style import SHOWN_LOOKS
+from testctl.core.units import show_time
 
 
 class Progress:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from testctl.charts.over_time import FLAGS
 from testctl.core.units import show_time
 from testctl.metrics.stalls.table import CAUSES, ENDS
 from testctl.records.schema import FATES, Ints
@@ -25,7 +26,6 @@ EACH_SIDE = 4
 """Packets shown before and after the silence, beside those that the evidence names."""
 
 _NAMED = ("last_sent_row", "received_row", "acked_row", "ender_row")
-FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 _SILENT = ("ACK", "PSH")
 _CE = 3
 

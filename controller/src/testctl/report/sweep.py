@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.core.point import is_background
 from testctl.core.quantities import numeric
 from testctl.core.units import unit_of
@@ -19,7 +20,6 @@ from testctl.plan.sweep_figures import FLOW
 from testctl.report.factors import ABSENT, Factor, describe, factors
 from testctl.report.figure_spec import matching, written_value
 from testctl.report.metrics import meaning, number_of
-from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.results import RunPoint
 from testctl.results.layout import UNJUDGED
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.charts.sweep_data import Sweep
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.plan.diagnostics import suggest
@@ -15,7 +16,6 @@ from testctl.plan.sweep_figures import FLOW, MAX_BY, MAX_X, MOST_VALUES, SWEEP_K
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.figure_spec import specs_of, written_value
 from testctl.report.sweep import counted_number, flows_of, numbers_of, sweep_of
-from testctl.charts.sweep_data import Sweep
 from testctl.results import Run, RunPoint
 from testctl.system.text import first_of
 

@@ -13,8 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from testctl.core.units import show_metric
 from testctl.charts.sweep_data import Cell, Panel, Sweep
+from testctl.core.units import show_metric
 from testctl.report.terminal import plain_console
 
 MOST, LEAST = 50, 16

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.charts.style import SHOWN_LOOKS
 from testctl.core.units import show_time
 from testctl.core.words import counted
 from testctl.metrics.response import reno_window
@@ -24,7 +25,6 @@ from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
 from testctl.report.plain_points import plain_lines
 from testctl.report.response import Response, responses
-from testctl.charts.style import SHOWN_LOOKS
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here

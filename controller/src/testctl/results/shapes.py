@@ -50,8 +50,17 @@ HEAD = {
     "wall_s?": NUMBER,
     "counts?": (Named(int), None),
     "expectations?": (
-        [{"name": str, "verdict": str, "detail?": TEXT, "points?": [str], "at?": str, "alone?": bool,
-          "bounds?": Named(float)}],
+        [
+            {
+                "name": str,
+                "verdict": str,
+                "detail?": TEXT,
+                "points?": [str],
+                "at?": str,
+                "alone?": bool,
+                "bounds?": Named(float),
+            }
+        ],
         None,
     ),
     "claims?": ([Named(object)], None),

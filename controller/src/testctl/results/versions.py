@@ -11,7 +11,7 @@ from typing import Any
 
 from testctl.system import checkout
 
-_TOOLS = ("numpy", "pyarrow", "duckdb", "matplotlib", "plotly", "grpcio", "pyyaml", "allpairspy")
+_TOOLS = ("numpy", "pyarrow", "duckdb", "vl-convert-python", "grpcio", "pyyaml", "allpairspy")
 
 
 def collect_versions(**more: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 COOKIE_AGE_S = 30 * 86400
 
 HEADERS = {
-    # plotly.js writes styles at run time; scripts come from files alone.
+    # Vega's tooltip brings its styles at run time; scripts come from files alone, and no text is run as one.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline';"
     " img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",

@@ -11,14 +11,14 @@ import numpy as np
 from testctl_agent.spec.types import shown
 
 from testctl.charts import Chart
-from testctl.charts.over_time import Span, over_time, recovery_span
+from testctl.charts.over_time import FLAGS, Span, over_time, recovery_span
 from testctl.core.units import show_time
 from testctl.curves import Lane, Window, curves
 from testctl.metrics.recovery import flow_recoveries
 from testctl.records import Records
 from testctl.records.schema import FATES
 from testctl.report.metrics import metric_table
-from testctl.report.stalls import FLAGS, Stall
+from testctl.report.stalls import Stall
 from testctl.results import layout
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp

@@ -124,12 +124,12 @@ def figure(
     """A curve of a point in a window.
 
     bin_ns  the width of a rate's bins; 0: chosen for the window
-    singly  of a rate, a line for every connection, where there are at most MAX_LINES
+    singly  of a rate, a line for every connection where a flow has several, and there are at most MAX_LINES
     """
     spec = curves()[name].spec
     of = lane if spec.each == "connection" else None
     lines = _lines(records, name, of)
-    if singly and spec.shape == "rate" and len(lanes(records)) <= MAX_LINES:
+    if singly and spec.shape == "rate" and len(flows_drawn(records)) < len(lanes(records)) <= MAX_LINES:
         lines = [line for flow in flows_drawn(records) for line in lines_of_connections(records, flow)]
     shown, left_out = lines if spec.shape == "packets" else lines[:MAX_LINES], max(len(lines) - MAX_LINES, 0)
     if spec.shape == "rate":

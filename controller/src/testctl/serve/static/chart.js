@@ -38,7 +38,8 @@ export const drawChart = async (element, chart, looks, range = chart.range) => {
   const embed = await vega();
   const spec = ranged(isDark() ? shaded(chart.spec, looks.dark) : chart.spec, chart.kind, range);
   const datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
-  element.dataset.vega?.length && element.replaceChildren();
+  element.chart = { ...chart, range }; // what is drawn, for who looks at the page's state
+  element.dataset.colours = isDark() ? "dark" : "light";
   const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...sized(spec, element), datasets, config: config() },
     { actions: false, renderer: "canvas", mode: "vega-lite", ast: true, tooltip: { theme: isDark() ? "dark" : "light" } });
   element.setAttribute("aria-label", chart.spoken || chart.title);
