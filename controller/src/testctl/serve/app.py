@@ -86,6 +86,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/packets": packets,
+        "/api/runs/{run}/points/{point}/requests": lambda request: points.requests(**request.path_params),
         "/api/plans/{plan}": plan,
         "/api/trends/{point}": trend,
     }
