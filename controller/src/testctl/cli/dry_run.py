@@ -53,11 +53,12 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{summary.name}: {summary.about}" if summary.about else summary.name)
     wall_s = int(summary.wall_s * factor)
-    how = f"with one job, {known}" if known else "with one job"
     console.print(
         f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, "
-        f"about {wall_s // 60}:{wall_s % 60:02d} min {how}"
+        f"about {wall_s // 60}:{wall_s % 60:02d} min with one job"
     )
+    if known:
+        console.print(f"the time is estimated {known}")
     if need_mb:
         free = free_mb()
         fits = memory.shortage(need_mb, 1, free) or (
