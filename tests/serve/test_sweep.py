@@ -43,18 +43,18 @@ def plots_fit(page: Any) -> int:
     """How many figures are drawn, each as wide as its place."""
     for plot in page.locator(".sweep .plot").all():
         plot.scroll_into_view_if_needed()
-        plot.locator(".main-svg").first.wait_for()
+        plot.locator("canvas").first.wait_for()
     widths = page.locator(".sweep .plot").evaluate_all(
-        "all => all.map((one) => [one.clientWidth, one.querySelector('.main-svg')?.clientWidth])"
+        "all => all.map((one) => [one.clientWidth, one.querySelector('canvas')?.clientWidth])"
     )
-    assert all(wide == drawn for wide, drawn in widths)
+    assert all(0.9 * wide <= drawn <= wide for wide, drawn in widths)
     return len(widths)
 
 
 def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, address: str, page: Any) -> None:
     page.goto(f"{address}#/run/{run.name}")
     wait(page, "run")
-    assert plots_fit(page) == 6
+    assert plots_fit(page) == 4
     assert "all 6 with delay=30ms and buffer=15kB" in page.locator("main").inner_text()
     verdicts = page.locator("section[aria-label] ~ .scroll td:nth-child(2), [aria-label=Points] td:nth-child(2)")
     assert "fail" in verdicts.first.inner_text()
@@ -82,4 +82,4 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
 def test_the_report_draws_the_same(run: Any, page: Any, tmp_path: Path) -> None:
     page.goto(write_page(run, dict.fromkeys((point.id for point in run.points), None), tmp_path / "r.html").as_uri())
     wait(page, "report")
-    assert plots_fit(page) == 6
+    assert plots_fit(page) == 4

@@ -126,6 +126,9 @@ def test_the_files(tmp_path: Path) -> None:
     assert json.loads(data.read_text(encoding="utf-8"))["claims"] == [claim.to_json() for claim in card.claims]
     assert json.loads(data.read_text(encoding="utf-8"))["digest"] == card.digest
     assert figure.read_bytes().startswith(b"\x89PNG")
+    drawn = figure.with_suffix(".svg").read_text(encoding="utf-8")
+    for words in ("32 KB takes &lt;twice&gt; as long", "not measured", "no ratio: 0 was published", "≠ differs", "1×"):
+        assert f">{words}<" in drawn
     text = page.read_text(encoding="utf-8")
     assert "32 KB takes &lt;twice&gt; as long" in text
     assert "<twice>" not in text

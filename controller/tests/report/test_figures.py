@@ -11,25 +11,10 @@ import numpy as np
 import pytest
 from testctl.curves.core.figure import far_apart
 from testctl.plan import FigureSpec
-from testctl.report.draw import draw_sequence, new_figure
 from testctl.report.figure_spec import first_match, missing, same_value
-from testctl.report.figures import paper_figures
-from testctl.report.stalls import Stall
+from testctl.report.figures import one_axis, paper_figures
+from testctl.report.plan_charts import chart_of
 from testctl.results import Run
-
-
-def test_a_stall_too_short_for_a_label_has_none_unless_it_is_the_longest() -> None:
-    def labels(*lengths_ms: int) -> list[str]:
-        stalls = [
-            Stall("bulk", 0, at * 10**8, at * 10**8 + length * 10**6, "", "", "", "")
-            for at, length in enumerate(lengths_ms)
-        ]
-        axes = new_figure(6, 4).subplots()
-        draw_sequence(axes, {}, stalls, "", (0.0, 1.0))
-        return [text.get_text() for text in axes.texts if text.get_text()]
-
-    assert labels(60, 2, 49, 50) == ["60 ms", "50 ms"]
-    assert labels(2, 1) == ["2 ms"]
 
 
 @pytest.mark.parametrize(
@@ -64,18 +49,30 @@ def test_the_first_point_that_meets_it_is_drawn(run: Run) -> None:
 
 def test_the_plan_that_the_run_kept_says_which_figures(run: Run, tmp_path: Path) -> None:
     written = paper_figures(run, tmp_path)
-    assert [path.name for path in written] == ["paper.png", *(f"paper-{n}.png" for n in range(1, 5))]
-    assert all(path.stat().st_size > 5_000 for path in written)
+    names = ["paper", *(f"paper-{n}" for n in range(1, 5))]
+    assert [path.name for path in written] == [f"{name}.{kind}" for name in names for kind in ("png", "svg", "pdf")]
+    heads = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
+    assert all(path.read_bytes().startswith(heads[path.suffix]) for path in written)
+    whole = (tmp_path / "paper.svg").read_text(encoding="utf-8")
+    for words in ("Figure 2. Marking data, with the bug", "Figure 4. Sequence number", "bins of 10 ms", "time (s)"):
+        assert f">{words}" in whole
 
 
 def test_a_figure_that_no_point_meets_says_so(run: Run, tmp_path: Path) -> None:
-    specs = [
-        FigureSpec("none", "sequence", when={"ends.cc": ("reno",)}),
-        FigureSpec("other flow", "sequence", flow="x"),
-    ]
-    assert len(paper_figures(run, tmp_path, specs)) == 3
+    nobody = FigureSpec("none", "sequence", when={"ends.cc": ("reno",)})
+    other = FigureSpec("other flow", "sequence", flow="x")
+    said = [chart_of(spec, run.points, {}).data for spec in (nobody, other)]
+    assert said == [{"words": {"text": [words]}} for words in ("no point of this run meets `when`", "not recorded")]
+    assert len(paper_figures(run, tmp_path, [nobody])) == 6
     assert paper_figures(run, tmp_path, []) == []
-    assert missing(specs[0], run.points) == "no point of this run meets `when`"
+
+
+def test_throughputs_share_an_axis(run: Run) -> None:
+    """Also in a time that only one of them has."""
+    specs = [FigureSpec(f"{n}", "throughput", when={"ends.cc": (cc,)}) for n, cc in enumerate(("dctcp_bug", "dctcp"))]
+    charts = one_axis([chart_of(spec, run.points, {}) for spec in specs])
+    assert charts[0].range == charts[1].range != (0, 0)
+    assert charts[0].title == "0"
 
 
 def test_a_figure_whose_points_have_no_packets_says_what_they_are(run: Run) -> None:
@@ -85,8 +82,8 @@ def test_a_figure_whose_points_have_no_packets_says_what_they_are(run: Run) -> N
     assert missing(both, run.points) == "all of its 2 points are broken or skip"
 
 
-def test_a_run_without_figures_does_without_matplotlib() -> None:
+def test_a_run_without_figures_does_without_large_libraries() -> None:
     modules = "testctl.execution.point, testctl.execution.run, testctl.execution.assess, testctl.report"
-    program = f"import sys, {modules}\nprint(*sorted({{'matplotlib', 'pandas', 'plotly'}} & set(sys.modules)))"
+    program = f"import sys, {modules}\nprint(*sorted({{'duckdb', 'pandas', 'plotly'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "\n"

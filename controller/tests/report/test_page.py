@@ -141,7 +141,7 @@ def test_write_report_draws_all_and_changes_no_result(run: Run, tmp_path: Path) 
     written = write_report(copy, tell=seen.append)
     assert written == copy / "report.html"
     assert seen == [point.id for point in load_run(copy).points]
-    figures = sorted(path.name for path in (copy / "figures").iterdir())
+    figures = sorted(path.name for path in (copy / "figures").glob("*.png"))
     assert figures == sorted(["paper.png", *(f"paper-{n}.png" for n in (1, 2, 3, 4))])
     assert all((copy / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in figures)
     assert {path: path.read_bytes() for path in before} == before

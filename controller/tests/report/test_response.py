@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from testctl.charts.response import responses
 from testctl.plan import FigureSpec, Judgement
 from testctl.report import print_summary
-from testctl.report.draw import new_figure
-from testctl.report.draw_response import draw_response
 from testctl.report.figures import paper_figures
 from testctl.report.page import render_report
-from testctl.report.response import response, responses
+from testctl.report.response import declared, response
 from testctl.results import Run, RunPoint
 from testctl.results.verdict_file import VerdictFile
 
@@ -71,27 +70,32 @@ def test_flows_with_one_rate_are_averaged(run: Run) -> None:
 
 
 def test_a_plan_declares_them(run: Run) -> None:
-    assert [(one.title, [curve.name for curve in one.curves]) for one in responses(run)] == [
+    assert [(one.title, [curve.name for curve in one.curves]) for one in declared(run)] == [
         ("Two <of> them", ["reno", "cubic"]),
         ("One flow", ["reno", "cubic", "areno"]),
     ]
 
 
-def test_the_panel_is_logarithmic_and_no_two_curves_look_alike(run: Run) -> None:
+def test_both_axes_are_logarithmic_and_no_two_curves_look_alike(run: Run) -> None:
     shown = response(FigureSpec("All", "response"), run.points)
-    many = type(shown)(shown.title, tuple(shown.curves[0] for _ in range(16)), shown.reno)
-    axes = new_figure(6, 4).subplots()
-    draw_response(axes, many)
-    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    lines = axes.get_lines()
-    assert lines[0].get_label() == shown.reno.name
-    assert len({(line.get_color(), line.get_marker()) for line in lines[1:]}) == 16
+    many = type(shown)(
+        shown.title, tuple(dataclasses.replace(shown.curves[0], name=f"cc{n}") for n in range(16)), shown.reno
+    )
+    chart = responses(many)
+    encoding = chart.spec["layer"][-1]["encoding"]
+    assert [encoding[axis]["scale"]["type"] for axis in "xy"] == ["log", "log"]
+    assert (
+        len(set(zip(encoding["color"]["scale"]["range"] * 2, encoding["shape"]["scale"]["range"], strict=False))) == 16
+    )
+    assert chart.data["words"]["text"] == [shown.reno.name]
+    assert chart.more["table"]["rows"][0] == ["cc0", "120", "12"]
 
 
 def test_figures_page_and_terminal(run: Run, tmp_path: Path) -> None:
     written = paper_figures(run, tmp_path / "figures")
-    assert [path.name for path in written] == ["paper.png", "paper-1.png", "paper-2.png", "paper-3.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in written)
+    assert len(written) == 4 * 3
+    drawn = (tmp_path / "figures" / "paper.svg").read_text(encoding="utf-8")
+    assert all(f">{words}" in drawn for words in ("Two &lt;of&gt; them", "reno", "cubic", "no point of this run meets"))
     page = render_report(run, dict.fromkeys((one.id for one in run.points), None))
     assert '<div id="responses"' in page
     assert "Two <of> them" not in page

@@ -33,7 +33,7 @@ def client(run: Run, client_of: Client) -> httpx.Client:
 
 def test_a_run_has_the_figures_of_its_plan_and_what_failures_share(run: Run, client: httpx.Client) -> None:
     found = client.get(f"/api/runs/{run.name}/sweeps").json()
-    assert [(one["kind"], one["title"]) for one in found["figures"]] == [
+    assert [(one["asked"]["kind"], one["title"]) for one in found["figures"]] == [
         ("metric", "saturation over switch.delay by switch.buffer for each hosts.cc"), ("metric", "Fairness"),
         ("box", "latency_p99_us over switch.delay by hosts.cc"), ("cdf", "throughput_bps by switch.delay"),
     ]  # fmt: skip
@@ -48,18 +48,29 @@ def test_a_run_has_the_figures_of_its_plan_and_what_failures_share(run: Run, cli
 def test_a_plan_that_can_not_be_read_gets_the_default_figure(run: Run, client: httpx.Client) -> None:
     (run.path / "plan.yaml").write_text("figures: [{kind: of a later version}]")
     (figure,) = client.get(f"/api/runs/{run.name}/sweeps").json()["figures"]
-    assert (figure["metric"], figure["x"]["key"], figure["by"]["key"]) == (
-        "saturation",
-        "switch.delay",
-        "switch.buffer",
-    )
+    asked = {"kind": "metric", "metric": "saturation", "x": "switch.delay", "by": "switch.buffer", "facet": ""}
+    assert figure["asked"] == asked
+
+
+def test_figures_that_need_records_are_asked_for_one_by_one(run: Run, client: httpx.Client) -> None:
+    (run.path / "plan.yaml").write_text("figures: [{kind: fct, title: Completion}, {kind: sequence, title: Sequence}]")
+    first, second, default = client.get(f"/api/runs/{run.name}/sweeps").json()["figures"]
+    assert [first, second] == [{"title": "Completion", "number": 0}, {"title": "Sequence", "number": 1}]
+    assert default["asked"]["metric"] == "saturation"
+    said = [client.get(f"/api/runs/{run.name}/figures/{n}").json()["data"]["words"]["text"][0] for n in (0, 1)]
+    assert said == [
+        "no point has requests, or no rate is set on their path",
+        "all of its 108 points are pass or fail or invalid or broken",
+    ]
+    assert client.get(f"/api/runs/{run.name}/figures/2").status_code == 404
 
 
 def test_any_other_figure_can_be_asked_for(run: Run, client: httpx.Client) -> None:
     asked = {"kind": "metric", "metric": "throughput_bps", "x": "switch.buffer", "by": "hosts.cc", "flow": "bulk"}
     found = client.get(f"/api/runs/{run.name}/sweep", params=asked).json()
-    assert found["x"]["values"] == ["15kB", "60kB", "250kB"]
-    assert found["unit"] == [1e6, "Mb/s"]
+    assert found["table"]["heads"] == ["hosts.cc", "switch.buffer 15kB", "60kB", "250kB"]
+    assert set(found["data"]["cells"]["x text"]) == {"15kB", "60kB", "250kB"}
+    assert found["spec"]["layer"][0]["encoding"]["y"]["title"] == "throughput_bps (Mb/s)"
     for wrong, words in {
         "x": "want a parameter that is swept, of hosts.cc, switch.delay, switch.buffer; got 'nonsense'",
         "metric": "want one that the points have; got 'nonsense'",

@@ -7,6 +7,7 @@ The browser draws the same specification (serve/static/chart.js).  See https://v
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -87,6 +88,14 @@ class Chart:
         return {**self.spec, "encoding": {**self.spec["encoding"], "y": {**self.spec["encoding"]["y"], "axis": axis,
             "scale": {**self.spec["encoding"]["y"].get("scale", {}), "domain": [low, high]}}}}  # fmt: skip
 
+    def save(self, path: str | Path) -> Path:
+        """Write it as .svg, .png or .pdf."""
+        return save([self], Path(path), columns=1)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return str(vl_convert.vegalite_to_svg(_sheet([self], 1)))
+
     def whole(self) -> dict[str, Any]:
         """A specification with its data, for a file."""
         return {**self.ranged(), "datasets": {name: rows(columns) for name, columns in self.data.items()}}
@@ -125,16 +134,26 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     convert: dict[str, Callable[..., str | bytes]] = {
         ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
     }  # fmt: skip
-    panels = [_panel(chart, number) for number, chart in enumerate(charts)]
-    datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
-    own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
-    whole = {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
-             "resolve": own}  # fmt: skip
+    if path.suffix not in convert:
+        raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
+    whole = _sheet(charts, columns)
     given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
+    if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
+        numbers: dict[str, str] = {}
+        drawn = re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), drawn)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
     return path
+
+
+def _sheet(charts: Sequence[Chart], columns: int) -> dict[str, Any]:
+    """Figures side by side as one specification."""
+    panels = [_panel(chart, number) for number, chart in enumerate(charts)]
+    datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
+    own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
+    return {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
+             "resolve": own}  # fmt: skip
 
 
 def _panel(chart: Chart, number: int) -> dict[str, Any]:
@@ -147,7 +166,17 @@ def _panel(chart: Chart, number: int) -> dict[str, Any]:
         spec, size = {**spec, "columns": columns, "spec": {**inner, **spec["spec"]}}, {}
     names = {name: f"{name} {number}" for name in chart.data}
     renamed: dict[str, Any] = _renamed({**size, **spec, "title": text}, names)
-    return renamed
+    sized: dict[str, Any] = _sized(renamed, {"width": WIDTH, "height": spec.get("height", HEIGHT)})
+    return sized
+
+
+def _sized(spec: Any, sizes: Mapping[str, Any]) -> Any:
+    """Expressions with numbers for the panel's width and height: of panels beside each other Vega knows neither."""
+    if isinstance(spec, Mapping):
+        if set(spec) == {"expr"}:
+            return {"expr": re.sub(r"\b(width|height)\b", lambda found: str(sizes[found[0]]), spec["expr"])}
+        return {key: value if key == "datasets" else _sized(value, sizes) for key, value in spec.items()}
+    return [_sized(one, sizes) for one in spec] if isinstance(spec, list | tuple) else spec
 
 
 def _renamed(spec: Any, names: Mapping[str, str]) -> Any:

@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from testctl.charts.chart import INK, Chart, Columns, unit_of
-from testctl.charts.style import ACK, DATA, FATE_COLOURS, LANES, OTHERS, RECOVERY, RETRANS, SACK, STALL, UNA, WINDOW
+from testctl.charts.chart import Chart, unit_of
+from testctl.charts.panel import DASHES, DOTTED, Look, Panel, times
+from testctl.charts.style import LANES, OTHERS, RECOVERY, STALL
+from testctl.charts.time_sequence import FEW, draw_packets
 from testctl.core.units import show_time
-from testctl.curves import Lane, curves, figure, seq
+from testctl.curves import Lane, curves, figure
 from testctl.curves import Window as Shown
 from testctl.records import Records
-from testctl.records.schema import CE
 
 MOST_SINGLY = 8
 """Connections that have a line each in a figure of flows."""
-
-MANY, FEW = 300, 100
-"""Marks of one kind in a time-sequence figure, and on a line that they only accompany: more hide each other."""
 
 GAP = 25
 """Packets that are further apart than this part of the window have a dotted line between them, which holds the last
@@ -42,21 +40,7 @@ MOST_SHADED = 60
 HEIGHT = {False: 200, True: 330}
 """Of a panel, in CSS pixels: of most figures, and of a large one."""
 
-DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3), (1, 3), (12, 2, 1, 2))
-"""Of the connections of a flow, in order."""
-
 THRESHOLD = "slow-start threshold"
-FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-"""Of TCP, from the lowest bit."""
-
-_DOTTED = (2, 3)
-_SYMBOLS = {seq.CUT: "triangle-down", seq.MARKED: "diamond", seq.RETRANSMISSION: "cross", seq.LOST: "cross"}
-_COLOURS = {
-    seq.DATA: DATA, seq.RETRANSMISSION: RETRANS, seq.ACKS: ACK, seq.SACKED: SACK, seq.EDGE: WINDOW, seq.ALLOWED: UNA,
-    seq.LOST: INK, **FATE_COLOURS,
-}  # fmt: skip
-_HELD = {seq.ACKS: DASHES[0], seq.EDGE: DASHES[1], seq.ALLOWED: _DOTTED}
-"""Lines of a time-sequence figure that hold until the next packet, and their dashes."""
 
 
 @dataclass(frozen=True)
@@ -67,28 +51,6 @@ class Span:
     end_ns: int
     label: str = ""
     colour: str = STALL
-
-
-@dataclass
-class _Panel:
-    """What becomes a Chart: layers, their data, and the legend's entries (label, colour, dash)."""
-
-    layers: list[dict[str, Any]] = field(default_factory=list)
-    data: dict[str, Columns] = field(default_factory=dict)
-    legend: list[tuple[str, str, Sequence[int]]] = field(default_factory=list)
-    lines: list[dict[str, str]] = field(default_factory=list)
-
-    def add(self, mark: Mapping[str, Any], columns: Columns, label: str = "", **more: Any) -> None:
-        """A layer with data of its own.  label: of the line in the legend, whose colour and dash it has."""
-        name = f"l{len(self.data)}"
-        ends = {one: {"field": one} for one in ("x2", "y2") if one in columns}
-        encoding = {"x": {"field": "t"}, "y": {"field": "y"}, **ends, **more}
-        if label:
-            encoding |= {"color": {"datum": label}, "strokeDash": {"datum": label}}
-            if "y2" not in columns or mark["type"] == "rule":
-                self.lines.append({"set": name, "label": label})
-        self.layers.append({"data": {"name": name}, "mark": {"clip": True, **mark}, "encoding": encoding})
-        self.data[name] = columns
 
 
 def recovery_span(entry_ns: int, exit_ns: int, fast: bool) -> Span:
@@ -105,6 +67,7 @@ def over_time(
     bin_ns: int = 0,
     singly: bool = False,
     spans: Sequence[Span] = (),
+    flow: str = "",
 ) -> Chart:
     """A curve of a point in a window of time.
 
@@ -112,12 +75,16 @@ def over_time(
     bin_ns   width of a rate's bins; 0: chosen for the window
     singly   of a rate, whether every connection has a line, where there are at most MOST_SINGLY
     spans    what is shaded: stalls, recoveries
+    flow     of a figure of flows, the only one that is drawn
     """
     spec = curves()[name].spec
     found = _figures(records, name, chosen, window, bin_ns, singly)
+    if flow and spec.each == "flow":
+        found = [(lane, _only(data, flow)) for lane, data in found]
+    zeros = _zeros(records, found)
     lines = [line for _, data in found for line in data["lines"]]
     range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in found))
-    panel, others = _Panel(), sorted({str(line["name"]) for line in lines})
+    panel, others = Panel(), sorted({str(line["name"]) for line in lines})
     for span in sorted(spans, key=lambda one: one.start_ns - one.end_ns)[:MOST_SHADED]:
         _shade(panel, span, window)
     for lane, data in found:
@@ -126,9 +93,14 @@ def over_time(
             _SHAPES[spec.shape](panel, line, look, window, data)
     log = any(data.get("log") for _, data in found)
     left_out = sum(data.get("left_out", 0) for _, data in found)
-    said = [_summary(spec.shape, found, lines, window), f"{left_out} more are not drawn" if left_out else ""]
+    said = [
+        _summary(spec.shape, found, lines, window),
+        f"{left_out} more are not drawn" if left_out else "",
+        f"0 throughout: {', '.join(zeros)}" if zeros else "",
+    ]
+    encoding = _axes(window, log) | _legend(panel, bool(zeros))
     return Chart(
-        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": _axes(window, log) | _legend(panel)},
+        {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": encoding},
         panel.data,
         title=spec.title,
         note="; ".join(part for part in said if part),
@@ -137,6 +109,7 @@ def over_time(
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
+              "zero": spec.zero and bool(lines) and not any(any(line["y"]) for line in lines),
               "legend": [[label, colour, list(dash)] for label, colour, dash in panel.legend]},
     )  # fmt: skip
 
@@ -153,16 +126,30 @@ def _figures(
     return [(lane, figure(records, name, lane, window, bin_ns)) for lane in several]
 
 
-def _look(
-    records: Records, lane: Lane | None, line: Mapping[str, Any], several: bool, others: Sequence[str]
-) -> tuple[str, str, Sequence[int]]:
+def _zeros(records: Records, found: Sequence[tuple[Lane | None, dict[str, Any]]]) -> list[str]:
+    """Takes lines away that are 0 throughout and of no flow, where another is not: ports whose queues were empty."""
+    lines = [line for _, data in found for line in data["lines"]]
+    empty = [str(line["name"]) for line in lines if not any(line["y"]) and line["name"] not in records.flows]
+    if len(empty) == len(lines) or found[0][0] is not None:
+        return []
+    for _, data in found:
+        data["lines"] = [line for line in data["lines"] if line["name"] not in empty]
+    return empty
+
+
+def _only(data: Mapping[str, Any], flow: str) -> dict[str, Any]:
+    lines = [line for line in data["lines"] if flow in (line["name"], line["name"].rpartition("/")[0])]
+    return {**data, "lines": lines}
+
+
+def _look(records: Records, lane: Lane | None, line: Mapping[str, Any], several: bool, others: Sequence[str]) -> Look:
     """(label, colour, dash) of a line: a flow has one colour in all figures of a run, a connection of it a dash."""
     name = str(line["name"])
     flow, _, conn = name.rpartition("/")
     if lane is not None:
         (flow, number), own = lane, f"{lane[0]}/{lane[1]}"
         label = name if not several or name == own else f"{own} {name}"
-        dash = _DOTTED if name == THRESHOLD else DASHES[number % len(DASHES)] if several else DASHES[0]
+        dash = DOTTED if name == THRESHOLD else DASHES[number % len(DASHES)] if several else DASHES[0]
     elif name in records.flows:
         flow, label, dash = name, name, DASHES[0]
     elif flow in records.flows and conn.isdecimal():
@@ -172,23 +159,23 @@ def _look(
     return label, LANES[list(records.flows).index(flow) % len(LANES)], dash
 
 
-def _rate(panel: _Panel, line: Mapping[str, Any], look: Any, window: Shown, data: Mapping[str, Any]) -> None:
-    edges = _times(line, window)
+def _rate(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, data: Mapping[str, Any]) -> None:
+    edges = times(line, window)
     ends = [*edges, edges[-1] + line["dt"]] if "dt" in line and edges else edges
     held = [*line["y"], line["y"][-1]] if len(ends) > len(edges) else line["y"]
     if "most" in line and len(data["lines"]) <= MOST_BANDS:
         band = {"t": ends, "y": [*line["least"], line["least"][-1]], "y2": [*line["most"], line["most"][-1]]}
         panel.add({"type": "area", "interpolate": "step-after", "opacity": 0.22, "color": look[1]}, band)
-    _entry(panel, look)
+    panel.name(look)
     panel.add({"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}, {"t": ends, "y": held}, look[0])
 
 
-def _level(panel: _Panel, line: Mapping[str, Any], look: Any, window: Shown, data: Mapping[str, Any]) -> None:
+def _level(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, data: Mapping[str, Any]) -> None:
     """A value that holds until the next; the last one to the end of the window."""
-    t, y = _times(line, window), list(line["y"])
+    t, y = times(line, window), list(line["y"])
     if t and t[-1] < window.to_ns:
         t, y = [*t, window.to_ns], [*y, y[-1]]
-    _entry(panel, look)
+    panel.name(look)
     panel.add(
         _pointed({"type": "line", "interpolate": "step-after", "strokeWidth": 1.4}, t, window),
         {"t": t, "y": y},
@@ -196,19 +183,19 @@ def _level(panel: _Panel, line: Mapping[str, Any], look: Any, window: Shown, dat
     )
 
 
-def _line(panel: _Panel, line: Mapping[str, Any], look: Any, window: Shown, data: Mapping[str, Any]) -> None:
-    t = _times(line, window)
-    _entry(panel, look)
+def _line(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, data: Mapping[str, Any]) -> None:
+    t = times(line, window)
+    panel.name(look)
     panel.add(_pointed({"type": "line", "strokeWidth": 1.3}, t, window), {"t": t, "y": line["y"]}, look[0])
 
 
-def _packets_apart(panel: _Panel, line: Mapping[str, Any], look: Any, window: Shown, data: Mapping[str, Any]) -> None:
+def _packets_apart(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, data: Mapping[str, Any]) -> None:
     """A line between packets that are near each other, and a dotted one that holds the last value over a silence."""
-    t, y = np.asarray(_times(line, window), np.int64), np.asarray(line["y"])
+    t, y = np.asarray(times(line, window), np.int64), np.asarray(line["y"])
     far = np.diff(t) > window.span // GAP
     cuts = np.flatnonzero(far) + 1
     gaps = np.full(len(cuts), None, object)
-    _entry(panel, look)
+    panel.name(look)
     broken = {"t": np.insert(t, cuts, t[cuts - 1]).tolist(), "y": np.insert(y.astype(object), cuts, gaps).tolist()}
     panel.add(_pointed({"type": "line", "strokeWidth": 1.3}, t.tolist(), window), broken, look[0])
     ends = (
@@ -217,55 +204,12 @@ def _packets_apart(panel: _Panel, line: Mapping[str, Any], look: Any, window: Sh
     starts = [*(cuts - 1).tolist(), len(t) - 1][: len(ends)]
     if ends:
         silent = {"t": t[starts].tolist(), "x2": ends, "y": y[starts].tolist()}
-        panel.add({"type": "rule", "strokeDash": list(_DOTTED), "opacity": 0.6, "color": look[1]}, silent)
-
-
-def _time_sequence(panel: _Panel, line: Mapping[str, Any], _: Any, window: Shown, data: Mapping[str, Any]) -> None:
-    """Packets as bars of their bytes where each is there, else lines; marks for what became of them."""
-    name, t = str(line["name"]), _times(line, window)
-    colour, y, each = _COLOURS[name], line["y"], not data["bucket_ns"]
-    label = f"{name} ({line['rows']})" if name in _SYMBOLS else name
-    _entry(panel, (label, colour, _HELD.get(name, DASHES[0])))
-    tips = {"tip": _tips(line)} if each and "flags" in line else {}
-    if each and "length" in line:
-        low = [high - length for high, length in zip(y, line["length"], strict=True)]
-        width = 3.6 if name == seq.RETRANSMISSION else 1.2 if name == seq.SACKED else 2.2
-        panel.add({"type": "rule", "strokeWidth": width}, {"t": t, "y": low, "y2": y, **tips}, label)
-        if len(t) <= MANY:
-            panel.add(
-                {"type": "tick", "orient": "horizontal", "bandSize": 5, "thickness": 1.5, "color": colour},
-                {"t": t, "y": y},
-            )
-    elif name in _SYMBOLS:
-        every = -(-len(t) // (MANY if each else FEW)) or 1
-        filled = name in (seq.CUT,)
-        panel.add({"type": "point", "shape": _SYMBOLS[name], "filled": filled, "size": 45 if len(t) <= 60 else 22,
-                   "opacity": 1 if len(t) <= 60 else 0.6}, {"t": t[::every], "y": y[::every]}, label)  # fmt: skip
-    else:
-        how = {"interpolate": "step-after"} if name in _HELD else {}
-        panel.add({"type": "line", "strokeWidth": 1.3, **how}, {"t": t, "y": y, **tips}, label)
+        panel.add({"type": "rule", "strokeDash": list(DOTTED), "opacity": 0.6, "color": look[1]}, silent)
 
 
 _SHAPES = {
-    "rate": _rate, "steps": _level, "line": _line, "line with gaps": _packets_apart, "packets": _time_sequence,
+    "rate": _rate, "steps": _level, "line": _line, "line with gaps": _packets_apart, "packets": draw_packets,
 }  # fmt: skip
-
-
-def _tips(line: Mapping[str, Any]) -> list[str]:
-    """Each packet in words: its bytes, its flags but ACK, and CE."""
-    found = []
-    for n, high in enumerate(line["y"]):
-        low = f"{high - line['length'][n]}:" if "length" in line else ""
-        flags = [word for bit, word in enumerate(FLAGS) if word != "ACK" and line["flags"][n] >> bit & 1]
-        found.append(" ".join([f"{low}{high}", *flags, *(["CE"] if line["ecn"][n] == CE else [])]))
-    return found
-
-
-def _times(line: Mapping[str, Any], window: Shown) -> list[int]:
-    """Of its values, in ns from T0."""
-    if "t" in line:
-        return [t + window.from_ns for t in line["t"]]
-    return [line["t0"] + window.from_ns + n * line["dt"] for n in range(len(line["y"]))]
 
 
 def _pointed(mark: dict[str, Any], t: Sequence[int], window: Shown) -> dict[str, Any]:
@@ -274,12 +218,7 @@ def _pointed(mark: dict[str, Any], t: Sequence[int], window: Shown) -> dict[str,
     return {**mark, "point": {"size": 14, "filled": True}} if inside <= FEW else mark
 
 
-def _entry(panel: _Panel, look: tuple[str, str, Sequence[int]]) -> None:
-    if look not in panel.legend:
-        panel.legend.append(look)
-
-
-def _shade(panel: _Panel, span: Span, window: Shown) -> None:
+def _shade(panel: Panel, span: Span, window: Shown) -> None:
     low, high = max(span.start_ns, window.from_ns), min(span.end_ns, window.to_ns)
     if low >= high and not (span.start_ns == span.end_ns and window.from_ns <= low <= window.to_ns):
         return
@@ -302,7 +241,7 @@ def _range(
     counted = [line for line in lines if not line.get("beside") and (line["name"] != THRESHOLD or len(lines) == 1)]
     inside: list[float] = []
     for line in counted:
-        t = np.asarray(_times(line, window))
+        t = np.asarray(times(line, window))
         kept = (t >= window.from_ns) & (t <= window.to_ns)
         for name in ("y", "least", "most"):
             if name in line and kept.any():
@@ -340,10 +279,10 @@ def _time_axis(window: Shown) -> tuple[int, str, int]:
     return 1, "ns", max(window.from_ns // 1000, 0) * 1000
 
 
-def _legend(panel: _Panel) -> dict[str, Any]:
-    """Colours and dashes of the lines; with one line there is nothing to tell apart."""
+def _legend(panel: Panel, alone: bool) -> dict[str, Any]:
+    """Colours and dashes of the lines; one line has no name, unless others were left out beside it."""
     labels = [label for label, _, _ in panel.legend]
-    shown = None if len(labels) < 2 else {"orient": "top", "title": None}
+    shown = None if len(labels) < 2 and not alone else {"orient": "top", "title": None}
     return {
         name: {"type": "nominal", "scale": {"domain": labels, "range": values}, "legend": shown}
         for name, values in (
@@ -353,7 +292,7 @@ def _legend(panel: _Panel) -> dict[str, Any]:
     }
 
 
-def _words(panel: _Panel, kind: str, drawn: tuple[float, float] | None) -> str:
+def _words(panel: Panel, kind: str, drawn: tuple[float, float] | None) -> str:
     """The lines, and the greatest value."""
     if drawn is None or not panel.legend:
         return "nothing"
@@ -369,7 +308,7 @@ def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: 
     if shape == "rate":
         fine = found[0][1]["fine_ns"]
         return f"bins of {show_time(bucket)}" + (
-            f"; band: least and greatest {show_time(fine)}" if fine < bucket else ""
+            f"; band: least and greatest {show_time(fine)}" if fine < bucket and len(lines) <= MOST_BANDS else ""
         )
     if not bucket:
         return "every packet" if shape == "packets" else ""

@@ -38,7 +38,7 @@ def paper_figures(run: Run, out_dir: Path, specs: Sequence[FigureSpec] | None = 
             kept[point.id] = point.records()
         return kept[point.id]
 
-    charts = _one_axis([chart_of(spec, run.points, run.summary, read) for spec in specs])
+    charts = one_axis([chart_of(spec, run.points, run.summary, read) for spec in specs])
     with naming_path(out_dir, "the figures were not written; the results are kept"):
         out_dir.mkdir(exist_ok=True)
     columns = 2 if len(charts) in (2, 4) else min(len(charts), 3)
@@ -49,7 +49,8 @@ def paper_figures(run: Run, out_dir: Path, specs: Sequence[FigureSpec] | None = 
     return written
 
 
-def _one_axis(charts: Sequence[Chart]) -> list[Chart]:
+def one_axis(charts: Sequence[Chart]) -> list[Chart]:
+    """Throughputs with one range of their axis."""
     ranges = [chart.range for chart in charts if chart.kind == "rate" and chart.range]
     if not ranges:
         return list(charts)

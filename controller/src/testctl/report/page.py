@@ -28,7 +28,7 @@ from testctl.report.looks import looks, script, styles
 from testctl.report.metrics import Column, columns, metric_table
 from testctl.report.packed import deflated, packed
 from testctl.report.provenance import lines
-from testctl.report.response import responses
+from testctl.report.response import declared
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run, RunPoint
 from testctl.results.atomic import naming_path, write_text
@@ -41,7 +41,7 @@ TOGETHER = 20
 
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it already."""
-    varying, shown, table = factors(run.points), responses(run), columns(run.points, run.summary)
+    varying, shown, table = factors(run.points), declared(run), columns(run.points, run.summary)
     sweeps = sweeps_of_run(run)
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
     same, details = _first_with(blocks), _in_groups(run.points)

@@ -96,5 +96,5 @@ def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
         name, spans = "seq", [Span(stall.start_ns, stall.end_ns, stall.label) for stall in stalls]
     shown = of_flow if spec.kind == "connections" else [lane]
     chart = over_time(records, name, shown, window, bin_ns=spec.bin_ns if name == "throughput" else 0,
-                      singly=spec.kind == "connections", spans=spans)  # fmt: skip
+                      singly=spec.kind == "connections", spans=spans, flow=spec.flow)  # fmt: skip
     return replace(chart, title=spec.title)

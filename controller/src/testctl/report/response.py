@@ -34,7 +34,7 @@ def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
     return Response(spec.title, curves, ResponseCurve(RENO_LINE, tuple(ends), tuple(map(reno_window, ends))))
 
 
-def responses(run: Run) -> list[Response]:
+def declared(run: Run) -> list[Response]:
     """Those that the plan of a run declares and that have a curve."""
     found = [response(spec, run.points) for spec in specs_of(run) if spec.kind == "response"]
     return [one for one in found if one.curves]

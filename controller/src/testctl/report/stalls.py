@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from testctl.charts.over_time import FLAGS
+from testctl.charts.time_sequence import FLAGS
 from testctl.core.units import show_time
 from testctl.metrics.stalls.table import CAUSES, ENDS
 from testctl.records.schema import FATES, Ints

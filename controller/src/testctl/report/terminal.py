@@ -24,7 +24,7 @@ from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
 from testctl.report.plain_points import plain_lines
-from testctl.report.response import Response, responses
+from testctl.report.response import Response, declared
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here
@@ -71,7 +71,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     slow = slowdown_table(run.points)
     if slow is not None:
         console.print(slow)
-    for shown in responses(run):
+    for shown in declared(run):
         console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
     for text in lines(run.points):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)

@@ -11,7 +11,8 @@ import numpy as np
 from testctl_agent.spec.types import shown
 
 from testctl.charts import Chart
-from testctl.charts.over_time import FLAGS, Span, over_time, recovery_span
+from testctl.charts.over_time import Span, over_time, recovery_span
+from testctl.charts.time_sequence import FLAGS
 from testctl.core.units import show_time
 from testctl.curves import Lane, Window, curves
 from testctl.metrics.recovery import flow_recoveries

@@ -19,6 +19,7 @@ from testctl_agent.spec.untrusted import misfit
 from testctl.core.units import show_metric
 from testctl.plan import FigureSpec, Judgement, figures_of
 from testctl.plan.sweep_figures import SWEEP_KINDS
+from testctl.records import Records
 from testctl.report.factors import describe, factors
 from testctl.report.failures import failure_lines
 from testctl.report.metrics import columns, number_of
@@ -369,7 +370,12 @@ def _sweeps(found: Found) -> dict[str, Any]:
 
 
 def _figure(found: Found, spec: FigureSpec) -> dict[str, Any]:
-    return chart_of(spec, found.points, found.summary, lambda point: read_source(point.path).records).to_json()
+    return chart_of(spec, found.points, found.summary, _records).to_json()
+
+
+def _records(point: RunPoint) -> Records | None:
+    """A point's records; None where a file that a figure reads beside them is a link."""
+    return None if (point.path / layout.STALLS).is_symlink() else read_source(point.path).records
 
 
 def _overrides(summary: Mapping[str, Any]) -> list[str]:

@@ -180,6 +180,7 @@ export class Board {
     }));
     if (signal.aborted) { row.stale = true; return; }
     const range = union(found);
+    cells.forEach((cell, i) => { if (cell.has) cell.last = [found[i], range, view]; });
     await Promise.all(cells.map((cell, i) => cell.has && this.draw(row, cell, found[i], range, view)));
   }
 
@@ -188,10 +189,13 @@ export class Board {
     cell.plot.classList.remove("waiting");
     cell.view?.finalize();
     cell.view = null;
-    if (chart.error || !chart.range) {
-      cell.plot.replaceChildren(make("p", { class: chart.error ? "error" : "note" }, chart.error || "Nothing was recorded for it in this time."));
+    const zero = chart.zero && row.cells.every(({ last }) => !last || last[0].zero);
+    cell.plot.classList.toggle("flat", zero);
+    if (chart.error || !chart.range || zero) {
+      cell.plot.chart = chart;
+      cell.plot.replaceChildren(make("p", { class: chart.error ? "error" : "note" }, chart.error || (zero ? "0 throughout this time." : "Nothing was recorded for it in this time.")));
       cell.note.textContent = "";
-      cell.plot.setAttribute("aria-label", `${row.title}: ${chart.error || "nothing"}`);
+      cell.plot.setAttribute("aria-label", `${row.title}: ${chart.error || (zero ? "0 throughout" : "nothing")}`);
       return;
     }
     cell.note.textContent = chart.note;

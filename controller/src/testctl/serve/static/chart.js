@@ -16,9 +16,9 @@ const ranged = (spec, kind, range) => {
   return { ...spec, encoding: { ...spec.encoding, y } };
 };
 // As testctl/charts/chart.py's config, in the page's colours.
-const config = () => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
+const config = (columns) => ({ font: "system-ui, 'DejaVu Sans', sans-serif", background: "transparent", view: { stroke: null },
   axis: { gridColor: css("--grid"), domainColor: css("--line"), tickColor: css("--line"), labelColor: css("--ink"), titleColor: css("--ink"), titleFontWeight: "normal", labelFontSize: 11 }, axisY: { minExtent: 40, tickCount: 6 },
-  legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12 },
+  legend: { orient: "top", title: null, labelColor: css("--ink"), titleColor: css("--ink"), labelLimit: 300, symbolStrokeWidth: 2, labelFontSize: 12, columns },
   header: { labelColor: css("--ink"), titleColor: css("--ink") }, title: { color: css("--ink") }, facet: { spacing: 24 },
   style: { note: { color: css("--soft") }, bound: { color: css("--soft"), strokeDash: [5, 4] }, ink: { color: css("--ink") } } });
 // Colours that need more light on a dark page.
@@ -33,6 +33,12 @@ const sized = (spec, element) => {
   return { ...spec, columns, spec: { width: Math.max((wide - 24 * (columns - 1)) / columns, PANEL / 2), height: 220, ...spec.spec } };
 };
 
+// As many entries of the legend in a line as there is room for.
+const entries = (spec, element) => {
+  const labels = spec.encoding?.color?.scale?.domain ?? [];
+  return Math.max(1, Math.floor((element.clientWidth - 60) / (Math.max(1, ...labels.map((label) => String(label).length)) * 7 + 40)));
+};
+
 // Draws it into an element and returns Vega's view; range: y, where it is not the figure's own.
 export const drawChart = async (element, chart, looks, range = chart.range) => {
   const embed = await vega();
@@ -40,7 +46,7 @@ export const drawChart = async (element, chart, looks, range = chart.range) => {
   const datasets = Object.fromEntries(Object.entries(chart.data).map(([name, columns]) => [name, rows(columns)]));
   element.chart = { ...chart, range }; // what is drawn, for who looks at the page's state
   element.dataset.colours = isDark() ? "dark" : "light";
-  const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...sized(spec, element), datasets, config: config() },
+  const { view } = await embed(element, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...sized(spec, element), datasets, config: config(entries(spec, element)) },
     { actions: false, renderer: "canvas", mode: "vega-lite", ast: true, tooltip: { theme: isDark() ? "dark" : "light" } });
   element.setAttribute("aria-label", chart.spoken || chart.title);
   return view;

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures over time: who has which colour, what is drawn of packets, and that files and pages get the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import vl_convert
+from testctl.charts import Chart, save
+from testctl.charts.chart import rows
+from testctl.charts.over_time import Span, over_time
+from testctl.charts.panel import DASHES
+from testctl.charts.style import LANES
+from testctl.curves import Window, figures, lanes, shown_ns
+from testctl.records import Records, load_raw
+
+FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
+
+
+@pytest.fixture(scope="module")
+def flows() -> Records:
+    """Two flows, bulk and brief."""
+    return load_raw(FIXTURES / "all_instruments")
+
+
+def whole(records: Records) -> Window:
+    return Window(0, shown_ns(records.point.to_json(), int(records.column("time_ns").max())), 600)
+
+
+def legend(chart: Chart) -> dict[str, tuple[str, list[int]]]:
+    return {label: (colour, dash) for label, colour, dash in chart.to_json()["legend"]}
+
+
+def test_a_flow_has_its_colour_whatever_is_drawn_beside_it(flows: Records) -> None:
+    """By its place in the plan, not by who sent most or which connection is chosen."""
+    window = whole(flows)
+    for name in set(figures(flows)) & {"throughput", "rtt", "latency", "cwnd"}:
+        for chosen in (lanes(flows), lanes(flows)[::-1], lanes(flows)[1:]):
+            for label, (colour, _) in legend(over_time(flows, name, chosen, window)).items():
+                flow = label.partition("/")[0]
+                if flow in flows.flows:
+                    assert colour == LANES[list(flows.flows).index(flow)], (name, label)
+
+
+def test_connections_of_a_flow_have_dashes_and_are_drawn_singly(flows: Records) -> None:
+    chart = over_time(flows, "throughput", lanes(flows), whole(flows), singly=True)
+    labels = legend(chart)
+    several = len(lanes(flows)) > len(flows.flows)
+    assert set(labels) == ({f"{flow}/{conn}" for flow, conn in lanes(flows)} if several else set(flows.flows))
+    for label, (_, dash) in labels.items():
+        assert dash == list(DASHES[int(label.rpartition("/")[2]) if several else 0])
+
+
+def test_what_is_allowed_has_the_colour_of_its_flow(flows: Records) -> None:
+    found = legend(over_time(flows, "cwnd", lanes(flows)[:1], whole(flows)))
+    assert found["window"][0] == found["slow-start threshold"][0] == LANES[0]
+    assert found["window"][1] != found["slow-start threshold"][1]
+
+
+@pytest.mark.parametrize(
+    ("window", "title"),
+    [
+        ((0, 2 * 10**9), "time (s)"),
+        ((10**9, 10**9 + 10**6), "time (ms after 1 s)"),
+        ((1_234_567_000, 1_234_568_000), "time (µs after 1.234 s)"),
+        ((1_234_567_100, 1_234_567_200), "time (ns after 1.234567 s)"),
+    ],
+)
+def test_times_are_counted_from_a_round_one(flows: Records, window: tuple[int, int], title: str) -> None:
+    spec = over_time(flows, "throughput", lanes(flows), Window(*window, 600)).spec
+    assert spec["encoding"]["x"]["axis"]["title"] == title
+    assert spec["encoding"]["x"]["scale"]["domain"] == list(window)
+
+
+def test_a_stall_is_shaded_where_it_is_and_named_where_there_is_room(flows: Records) -> None:
+    window = whole(flows)
+    long = Span(0, window.to_ns // 2, "application, 1 s")
+    short = Span(window.to_ns - 1000, window.to_ns + 10**9, "ACK owed")
+    chart = over_time(flows, "seq", lanes(flows), window, spans=[long, short, Span(window.to_ns + 1, window.to_ns + 2)])
+    shaded = [layer for layer in chart.spec["layer"] if layer["mark"]["type"] == "rect"]
+    edges = [rows(chart.data[layer["data"]["name"]])[0] for layer in shaded]
+    assert sorted((edge["t"], edge["x2"]) for edge in edges) == [
+        (0, window.to_ns // 2), (window.to_ns - 1000, window.to_ns)
+    ]  # fmt: skip
+    words = [
+        chart.data[layer["data"]["name"]]["label"] for layer in chart.spec["layer"] if layer["mark"]["type"] == "text"
+    ]
+    assert words == [["application, 1 s"]]
+
+
+def test_a_name_from_a_plan_is_data_and_never_an_expression(flows: Records) -> None:
+    spec: dict[str, Any] = dict(over_time(flows, "throughput", lanes(flows), whole(flows)).spec)
+    texts = json.dumps([layer["mark"] for layer in spec["layer"]]) + json.dumps(spec["encoding"]["x"])
+    assert not any(flow in texts for flow in flows.flows)
+
+
+def test_files_of_all_kinds_show_the_same_and_are_the_same_again(flows: Records, tmp_path: Path) -> None:
+    charts = [over_time(flows, name, lanes(flows), whole(flows)) for name in ("throughput", "seq")]
+    svg = save(charts, tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert svg == save(charts, tmp_path / "b.svg").read_text(encoding="utf-8")
+    for chart in charts:
+        assert chart.title in svg
+    for flow in flows.flows:
+        assert flow in svg
+    assert save(charts, tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+    assert save(charts, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"want a name that ends in \.svg, \.png, \.pdf"):
+        save(charts, tmp_path / "a.gif")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "b.svg"]
+
+
+def test_every_figure_of_a_point_is_a_specification_that_vega_compiles(flows: Records) -> None:
+    for name in figures(flows):
+        chart = over_time(flows, name, lanes(flows), whole(flows))
+        compiled = vl_convert.vegalite_to_vega(chart.whole())
+        assert bool(compiled["marks"]) == (chart.range is not None), name
