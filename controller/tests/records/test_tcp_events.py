@@ -25,7 +25,9 @@ CLIENT, SERVER = 40000, 5001
 
 
 def test_the_names_of_events_are_those_that_a_kernel_records() -> None:
-    (kinds,) = re.findall(r"enum tcp_event_kind {([^}]*)}", bpf.SOURCE.with_name("tcp_event.h").read_text(encoding="utf-8"))
+    (kinds,) = re.findall(
+        r"enum tcp_event_kind {([^}]*)}", bpf.SOURCE.with_name("tcp_event.h").read_text(encoding="utf-8")
+    )
     assert tuple(name.lower() for name in re.findall(r"TCP_EVENT_(\w+)", kinds)) == TCP_EVENT_NAMES
 
 
