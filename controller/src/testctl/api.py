@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.quantities import numeric
 from testctl.core.words import counted
 from testctl.plan.judge import POINT_WIDE
 from testctl.records import read_parquet
@@ -86,8 +88,9 @@ class Run:
         """One row a point and flow.
 
         `point` (its id), `flow`, `verdict`, `reason`, `digest`, `wall_s`, `virtual_s`; each tuple of the plan as
-        `entity.parameter`, whole numbers as such; each metric by its name, those of the whole point in
-        the rows of all its flows.  A point without metrics has rows too.
+        `entity.parameter`, as written, whole numbers as such; beside one of quantities the same as numbers,
+        `entity.parameter_s`, `_bps` or `_bytes`, NaN where a point has none; each metric by its name, those of the
+        whole point in the rows of all its flows.  A point without metrics has rows too.
         """
         import pandas as pd
 
@@ -95,7 +98,7 @@ class Run:
         frame = pd.DataFrame(rows)
         for name in {f"{entity}.{parameter}" for point in self.files.points for entity, parameter, _ in point.tuples}:
             frame[name] = _numbers(frame[name])
-        return frame
+        return _with_quantities(frame, [name for name in frame.columns if "." in name])
 
     def sweep(
         self, metric: str, x: str, by: str = "", facet: str = "", *, flow: str = "", to_arrow: bool = False
@@ -326,6 +329,18 @@ def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """The column as numbers where each of its values is a whole one (6.1 and 6.12 are kernels)."""
     texts = column.astype(str)
     return column.astype("int64") if texts.str.fullmatch(r"-?\d{1,18}").all() else column
+
+
+def _with_quantities(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The frame with a column of numbers after each of these whose values are quantities of one kind."""
+    for name in names:
+        there = frame[name].dropna().astype(str)
+        numbers = numeric(list(there))
+        if numbers is not None and numbers.suffix and name + numbers.suffix not in frame:
+            of = dict(zip(there.index, numbers.values, strict=True))
+            place = list(frame.columns).index(name) + 1
+            frame.insert(place, name + numbers.suffix, [of.get(row, math.nan) for row in frame.index])
+    return frame
 
 
 def _as(table: pa.Table, to_arrow: bool) -> Any:

@@ -64,7 +64,25 @@ def test_whole_numbers_are_numbers(tmp_path: Path, run: Run) -> None:
     write_point(writer.path, PointResult(point, "pass", metrics={"bulk": {"n": 1}}))
     writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
     row = testctl.load(tmp_path / "all").points.iloc[0]
-    assert (row["sender.mtu"], row["x.rate"]) == (1500, "1gbit")
+    assert (row["sender.mtu"], row["x.rate"], row["x.rate_bps"]) == (1500, "1gbit", 10**9)
+
+
+def test_quantities_are_numbers_in_a_column_with_the_unit(tmp_path: Path) -> None:
+    points = testctl.load(make_sweep(tmp_path).path).points
+    assert list(dict.fromkeys(points["switch.delay"])) == ["1ms", "3ms", "10ms", "30ms"]
+    assert list(dict.fromkeys(points["switch.delay_s"])) == [0.001, 0.003, 0.01, 0.03]
+    assert points["switch.buffer_bytes"].max() == 250_000
+    assert "hosts.cc_s" not in points
+
+
+def test_a_point_without_the_parameter_has_no_number(tmp_path: Path) -> None:
+    writer = RunWriter.create_at(tmp_path / "all", need=0)
+    for name, tuples in (("a0", [["x", "delay", "1ms"]]), ("b0", [])):
+        point = {"id": name, "tuples": tuples, "flows": FLOWS}
+        write_point(writer.path, PointResult(point, "pass", metrics={"bulk": {"n": 1}}))
+    writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
+    points = testctl.load(tmp_path / "all").points
+    assert points["x.delay_s"].isna().tolist() == [False, True]
 
 
 def test_the_points_of_all_runs_are_one_table(tmp_path: Path, run: Run) -> None:

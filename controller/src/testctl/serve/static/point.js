@@ -5,6 +5,7 @@ import { fileTable } from "./files.js";
 import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
 import { stallList } from "./stalls.js";
+import { chartFigure } from "./sweep.js";
 
 const FEW = 2e6; // ns: windows up to here have a table of packets when asked for
 
@@ -19,14 +20,17 @@ export const showPoint = async (place, now, ready) => {
   if (page.reason) place.append(make("p", { class: "error" }, page.reason));
   place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
     make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
-    make("span", { class: "note" }, page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets")));
+    make("span", { class: "note" }, [page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets", page.requests && many(page.requests, "request")].filter(Boolean).join("; "))));
   place.append(make("details", { class: "small" }, make("summary", {}, "What was asked, and files"), tuples(page),
     make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
 
+  const requests = await requestFigures(page, run, id, all);
   if (!page.figures.length) {
-    place.append(make("p", { class: "note" }, page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
+    const why = page.reason ? "No packets were recorded, for the reason above." : `This point has no packets' records${requests ? "" : ", so that there is nothing to draw"}.`;
+    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page));
+    if (ready()) requests?.draw();
     queueMicrotask(() => drawn("figures"));
-    return { mark: name };
+    return { mark: name, restyle: () => requests?.draw() };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
     { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), ...extra }));
@@ -36,17 +40,26 @@ export const showPoint = async (place, now, ready) => {
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, stalls.element, packets.element, metrics(page));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", stalls.element, packets.element, metrics(page));
   ready(); // the figures need their width
+  requests?.draw();
   board.show();
   return {
     mark: name,
     keys: { ...zoomKeys(board), n: () => stalls.step(1, board), p: () => stalls.step(-1, board) },
-    restyle: () => board.restyle(),
+    restyle: () => { board.restyle(); requests?.draw(); },
     leave: () => board.leave(),
     same: (next) => next.path.join("/") === now.path.join("/"),
     update: (next) => { board.set(viewOf(next.query) || board.whole, false); changed(); },
   };
+};
+
+// Completion times over time, their distribution, slowdown by size: they need no packets.
+const requestFigures = async (page, run, id, looks) => {
+  if (!page.requests) return null;
+  const figures = (await ask(["runs", run, "points", id, "requests"])).figures.map((chart) => chartFigure(chart, looks));
+  return figures.length ? { element: make("section", {}, make("h2", {}, "Requests"), make("div", { class: "sweeps" }, ...figures.map((one) => one.element))),
+    draw: () => figures.forEach((one) => one.draw()) } : null;
 };
 
 export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],

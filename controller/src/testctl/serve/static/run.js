@@ -3,6 +3,7 @@
 import { ask, badge, changed, choose, counts, drawn, facts, fileOf, here, inOrder, looks, make, many, route, scroll, sortHeads, sorted, table, troubled, when } from "./dom.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
+import { going, since } from "./runs.js";
 import { sweepSection } from "./sweeps.js";
 
 const FIRST = ["fail", "invalid", "broken", "skip", "not judged yet", "pass"]; // the order of the table
@@ -15,7 +16,12 @@ export const showRun = async (place, now, attach) => {
   place.append(make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
     run.about ? make("p", { class: "note" }, run.about) : "", changed(run) ?? "",
     counts(run.counts, all));
-  if (run.state === "in progress") place.append(make("p", { class: "note" }, "This run is not finished (or was stopped): these are its points so far."));
+  if (run.state === "complete") {
+    const changes = make("p");
+    place.append(changes);
+    since(run.name).then((words) => changes.replaceChildren(...words));
+  }
+  if (run.state === "in progress") place.append(make("p", { class: "note" }, run.progress ? `${going(run.progress)}. ` : "", "This run is not finished (or was stopped): these are its points so far."));
   if (run.damage.length) place.append(make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.",
     make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))));
   place.append(facts([["Run", run.name], ["Started", when(run.started)], ["Took", took(run.wall_s)],
