@@ -67,8 +67,8 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print(f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}")
     console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
-    for factor in summary.factors:
-        table.add_row(factor.key, ", ".join(factor.values))
+    for swept in summary.factors:
+        table.add_row(swept.key, ", ".join(swept.values))
     if summary.factors:
         console.print(table)
     for coverage in summary.coverage:
