@@ -21,7 +21,7 @@ RUNS = 60
 """Runs that are shown, the newest."""
 
 POINTS = 1000
-"""Points that are shown: those that changed first, then those of the newest runs."""
+"""Points that are shown: changed points first, then the points of the newest runs."""
 
 DIFFERENCES = ("verdict", "level", "digest", "")
 """What differs between the last two runs of a point, the most important first; "": nothing."""
@@ -29,7 +29,7 @@ DIFFERENCES = ("verdict", "level", "digest", "")
 
 @dataclass(frozen=True)
 class _Seen:
-    """A run as its plan's page needs it: of each point its words, verdict, the metric and the digest.
+    """A run as its plan's page needs it: of each point its name, verdict, the metric and the digest.
 
     Where the clock is real, digests differ each time and are "".
     """
