@@ -80,7 +80,7 @@ def prune(
     if names:
         if keep is not None or limit is not None:
             raise PlanError("prune: want either RUN or --keep and --older; got both")
-        runs, others = [_named(path) for path in dict.fromkeys(names)], []
+        runs, others = [_named(path) for path in dict.fromkeys(names)], list[str]()
         going = runs
     else:
         if not results.is_dir() or (results / layout.POINTS).is_dir():

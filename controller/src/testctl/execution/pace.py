@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long plans take on this machine, from the runs made here; `testctl plan` scales its estimate by that.
 
-The estimate of a plan (testctl.plan.cost) is for a reference machine.  The file pace.json in the cache keeps how long the
-last run of each plan took, and its estimate.
+The estimate of a plan (testctl.plan.cost) is for a reference machine.  The file pace.json in the cache keeps
+how long the last run of each plan took, and its estimate.
 """
 
 from __future__ import annotations

@@ -142,10 +142,10 @@ def columns(
     for metric in expected:
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
-    found = [
+    known = [
         column
         for column in found
         if column.metric in expected or any(column.cell(point)[1] != UNKNOWN for point in points)
     ]
     order = places(expected)
-    return sorted(found, key=lambda column: (order[column.metric], column.each))
+    return sorted(known, key=lambda column: (order[column.metric], column.each))

@@ -110,7 +110,7 @@ def _point(point: str, name: str, metric: str, seen: list[_Seen]) -> dict[str, A
         "change": (known[-1] - known[-2]) / abs(known[-2]) if len(known) > 1 and known[-2] else None,
         "changes": levels,
         "differs": _differs(
-            [one for one in there if one is not None and one[1] != layout.UNJUDGED], new_level=len(values) - 1 in levels
+            [run for run in there if run is not None and run[1] != layout.UNJUDGED], new_level=len(values) - 1 in levels
         ),
     }
 

@@ -146,7 +146,7 @@ def _version(run: Path) -> tuple[Any, ...]:
 
 
 def _line(path: Path, total: Callable[[], int]) -> dict[str, Any]:
-    """A run in one line.  total: the number of points of its plan, asked for while it is in progress."""
+    """A run in one line.  total: the number of points of its plan, called while it is in progress."""
     progress = path.name.endswith(layout.IN_PROGRESS)
     line: dict[str, Any] = {"name": path.name, "state": "in progress" if progress else "complete", "damage": ""}
     try:
