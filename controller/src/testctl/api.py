@@ -88,8 +88,8 @@ class Run:
         """One row a point and flow.
 
         `point` (its id), `flow`, `verdict`, `reason`, `digest`, `wall_s`, `virtual_s`; each tuple of the plan as
-        `entity.parameter`, as written, whole numbers as such; beside one of quantities the same as numbers,
-        `entity.parameter_s`, `_bps` or `_bytes`, NaN where a point has none; each metric by its name, those of the
+        `entity.parameter`, as written, whole numbers as such; quantities also as numbers, in
+        `entity.parameter_s`, `_bps` or `_bytes`, NaN where a point has none; each metric by its name, metrics of the
         whole point in the rows of all its flows.  A point without metrics has rows too.
         """
         import pandas as pd

@@ -51,8 +51,12 @@ def test_a_plan_that_was_run_has_its_own_pace_and_others_that_of_the_machine(tmp
     a, b, other = (plan_of(tmp_path, name) for name in ("a", "b", "other"))
     learn(a, made(tmp_path, a, 0.25))
     learn(b, made(tmp_path, b, 0.75))
-    assert pace(a) == (pytest.approx(0.25, rel=0.01), "by its last run here")
-    assert pace(other) == (pytest.approx(0.5, rel=0.01), "by the last runs here")
+    times, source = pace(a)
+    assert times == pytest.approx(0.25, rel=0.01)
+    assert source == "by its last run here"
+    times, source = pace(other)
+    assert times == pytest.approx(0.5, rel=0.01)
+    assert source == "by the last runs here"
     learn(a, made(tmp_path, a, 2))
     assert pace(a)[0] == pytest.approx(2, rel=0.01)
 

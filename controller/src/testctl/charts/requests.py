@@ -43,7 +43,7 @@ class CompletionLine:
 
 @dataclass(frozen=True)
 class CompletionFigure:
-    """flows: the plan's, where a line is one of them: their order gives the colours."""
+    """flows: the flows of the plan, where each line is a flow; their order gives the colours."""
 
     title: str
     kind: str
@@ -71,8 +71,8 @@ def over_time(flows: Sequence[Ended], order: Sequence[str]) -> Chart:
     columns = as_columns(("s", "ms", "flow", "at", "took", "bytes"), _ends(flows, kept))
     x = {"field": "s", "type": "quantitative", "title": "end of the request (s)", "axis": {"format": "~g"},
          "scale": {"nice": False, "zero": False}}  # fmt: skip
-    asked = tooltip({"flow": "flow", "at": "ended at", "took": "took", "bytes": "size"})
-    encoding = {"x": x, "y": logarithmic("ms", "completion time (ms)", columns["ms"]), "tooltip": asked,
+    hover = tooltip({"flow": "flow", "at": "ended at", "took": "took", "bytes": "size"})
+    encoding = {"x": x, "y": logarithmic("ms", "completion time (ms)", columns["ms"]), "tooltip": hover,
                 "color": _colour("flow", names, order, "flow" if len(names) > 1 else "")}  # fmt: skip
     spec = {"data": {"name": "ends"}, "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.55},
             "encoding": encoding}  # fmt: skip
@@ -84,10 +84,10 @@ def over_time(flows: Sequence[Ended], order: Sequence[str]) -> Chart:
 
 def _colour(field: str, names: Sequence[str], order: Sequence[str], title: str) -> dict[str, Any]:
     """Of flows the colour that each has in all figures of a run."""
-    found = colour(field, names, title)
+    coloured = colour(field, names, title)
     if order:
-        found["scale"]["range"] = [LANES[list(order).index(name) % len(LANES)] for name in names]
-    return found
+        coloured["scale"]["range"] = [LANES[list(order).index(name) % len(LANES)] for name in names]
+    return coloured
 
 
 def _kept(took_s: Array, most: int) -> Array:

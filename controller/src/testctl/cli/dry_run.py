@@ -37,13 +37,13 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the machine of each entity, on a rack
     """
-    summary, (need_mb, given_mb), (factor, known) = overview(plan), lab_memory(plan), pace(plan)
+    summary, (need_mb, given_mb), (times, known) = overview(plan), lab_memory(plan), pace(plan)
     if as_json:
         document: dict[str, Any] = summary.to_json()
         document |= {"placement": dict(places)} if places else {}
         document |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
         document |= {
-            "wall_here_s": round(summary.wall_s * factor, 3),
+            "wall_here_s": round(summary.wall_s * times, 3),
             "analysis_bytes": max(map(memory_bytes, plan.points), default=0),
             "disk_bytes": disk_bytes(plan.points, 1),
             "list": [point.to_json() for point in plan.points],
@@ -52,7 +52,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{summary.name}: {summary.about}" if summary.about else summary.name)
-    wall_s = int(summary.wall_s * factor)
+    wall_s = int(summary.wall_s * times)
     console.print(
         f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, "
         f"about {wall_s // 60}:{wall_s % 60:02d} min with one job"

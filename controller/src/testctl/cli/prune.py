@@ -39,13 +39,13 @@ Files = Mapping[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class Stored:
-    """A run on disk.  stays: why it is never removed; ""."""
+    """A run on disk.  stays: the reason why it is never removed, or ""."""
 
     path: Path
     plan: str
     began: datetime
     verdict: str
-    night: bool
+    nightly: bool
     files: Files = field(repr=False)
     stays: str = ""
 
@@ -73,7 +73,7 @@ def prune(
     """List what runs and built kernels take, and remove old runs with --yes.
 
     With both --keep and --older only runs go that both name.  A run in progress, one that a link such as `latest`
-    leads to, and the last night of a plan always stay.
+    leads to, and the last nightly run of a plan always stay.
     """
     now = datetime.now(UTC)
     limit = now - _age(older) if older is not None else None
@@ -119,15 +119,17 @@ def _runs(results: Path) -> tuple[list[Stored], list[str]]:
         elif path.is_dir() and not path.is_symlink():
             others.append(path.name)
     runs.sort(key=lambda run: run.began)
-    last_nights = {run.plan: run.path for run in runs if run.night}
-    nights = set(last_nights.values())
-    return [replace(run, stays=run.stays or "the last night") if run.path in nights else run for run in runs], others
+    last_nightly = {run.plan: run.path for run in runs if run.nightly}
+    kept = set(last_nightly.values())
+    return [
+        replace(run, stays=run.stays or "the last nightly run") if run.path in kept else run for run in runs
+    ], others
 
 
 def _named(path: Path) -> Stored:
     """A run that is to be removed.  Raises PlanError unless it is one that may go."""
-    beside = _runs(path.absolute().parent)[0] if path.is_dir() and not path.is_symlink() else []
-    run = next((run for run in beside if run.path.resolve() == path.resolve()), None)
+    runs = _runs(path.absolute().parent)[0] if path.is_dir() and not path.is_symlink() else []
+    run = next((run for run in runs if run.path.resolve() == path.resolve()), None)
     if run is None:
         raise PlanError(f"{path}: want the directory of a run; got {'a link' if path.is_symlink() else 'another'}")
     if run.stays:
@@ -136,7 +138,7 @@ def _named(path: Path) -> Stored:
 
 
 def _stored(path: Path, linked: Mapping[Path, str]) -> Stored | None:
-    """What lies there, if it is a run as testctl writes it."""
+    """The run in this directory; None: there is none."""
     going = path.name.endswith(layout.IN_PROGRESS)
     if not (path / layout.POINTS).is_dir() or not (path / (layout.PLAN if going else layout.SUMMARY)).is_file():
         return None
@@ -146,7 +148,7 @@ def _stored(path: Path, linked: Mapping[Path, str]) -> Stored | None:
         return None
     counts = summary.get("counts") or {}
     own = path.resolve()
-    leading = next((said for target, said in linked.items() if own in (target, *target.parents)), "")
+    leading = next((reason for target, reason in linked.items() if own in (target, *target.parents)), "")
     return Stored(
         path,
         str(summary.get("plan") or path.name.removesuffix(layout.IN_PROGRESS).partition("-")[2]),
@@ -160,22 +162,22 @@ def _stored(path: Path, linked: Mapping[Path, str]) -> Stored | None:
 
 def _began(path: Path, started: object) -> datetime:
     try:
-        found = datetime.fromisoformat(str(started))
+        moment = datetime.fromisoformat(str(started))
     except ValueError:
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _linked(results: Path) -> dict[Path, str]:
-    """Where links among the runs lead to, with what is said of it."""
+    """Where links among the runs lead to, with a sentence for each."""
     return {link.resolve(): f"{link.name} leads to it" for link in results.iterdir() if link.is_symlink()}
 
 
 def _files(run: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     for directory, _, names in os.walk(run):
         for name in names:
-            found = os.lstat(Path(directory, name))
-            yield (found.st_dev, found.st_ino), (found.st_size, found.st_nlink)
+            stat = os.lstat(Path(directory, name))
+            yield (stat.st_dev, stat.st_ino), (stat.st_size, stat.st_nlink)
 
 
 def _chosen(runs: Sequence[Stored], keep: int | None, limit: datetime | None) -> list[Stored]:
@@ -190,7 +192,7 @@ def _chosen(runs: Sequence[Stored], keep: int | None, limit: datetime | None) ->
 
 
 def _freed(going: Iterable[Stored]) -> int:
-    """Bytes that are free when these are gone: a file of a resumed run can be that of another, by a hard link."""
+    """Bytes that are free when these are gone: a resumed run shares files with another by hard links."""
     size: dict[tuple[int, int], tuple[int, int]] = {}
     uses: Counter[tuple[int, int]] = Counter()
     for run in going:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long plans take on this machine, from the runs made here; `testctl plan` scales its estimate by that.
 
-The estimate of a plan (testctl.plan.cost) is for a reference machine.  The file pace.json in the cache keeps what the
-last run of each plan took beside its estimate.
+The estimate of a plan (testctl.plan.cost) is for a reference machine.  The file pace.json in the cache keeps
+how long the last run of each plan took, and its estimate.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ FILE = "pace.json"
 PLANS = 300
 """Plans that are kept: those run last."""
 OTHERS = 20
-"""Of a plan that was never run here: so many other plans of its testbed say how fast this machine is."""
+"""Other plans of a testbed whose times are used for a plan that was never run here."""
 
 _SHAPE = Named({"testbed": str, "took_s": float, "estimate_s": float})
-"""Plan and testbed -> what its last run here took, and its estimate."""
+"""Plan and testbed -> the time of its last run here, and its estimate."""
 
 
 def learn(plan: Plan, run: Run) -> None:
-    """Keep what the points of a run took that were computed, unless none was or the cache can't be written."""
+    """Keep the time of the computed points of a run, if there is one and the cache can be written."""
     estimates = {point.id: cost_ms(point, plan.testbed) / 1000 for point in plan.points}
     computed = [
         point for point in run.points
@@ -53,7 +53,7 @@ def learn(plan: Plan, run: Run) -> None:
 
 
 def pace(plan: Plan) -> tuple[float, str]:
-    """(what to multiply the estimate by, whence it is known); (1, "") where nothing was run here."""
+    """(factor of the estimate, its source); (1, "") where nothing was run here."""
     known = _read()
     if (own := known.get(_key(plan))) is not None:
         return own["took_s"] / own["estimate_s"], "by its last run here"
@@ -66,11 +66,11 @@ def pace(plan: Plan) -> tuple[float, str]:
 
 def _read() -> Mapping[str, Any]:
     try:
-        found = untrusted.loads(_path().read_text(encoding="utf-8"))
+        content = untrusted.loads(_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    whole = isinstance(found, dict) and not misfit(found, _SHAPE)
-    return {key: entry for key, entry in found.items() if entry["estimate_s"] > 0} if whole else {}
+    whole = isinstance(content, dict) and not misfit(content, _SHAPE)
+    return {key: entry for key, entry in content.items() if entry["estimate_s"] > 0} if whole else {}
 
 
 def _path() -> Path:

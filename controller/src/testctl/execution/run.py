@@ -225,8 +225,8 @@ def _words(plan: Plan, point: Point) -> str:
     """
     swept = [(index, a) for index, a in enumerate(plan.assignments) if len(a.texts) > 1]
     uses = Counter(a.param for _, a in swept)
-    words = [
+    values = [
         f"{a.param if uses[a.param] == 1 else f'{a.entity}.{a.param}'}={a.texts[point.levels[index]]}"
         for index, a in swept
     ]
-    return " ".join([*words, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]) or plan.name
+    return " ".join([*values, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]) or plan.name

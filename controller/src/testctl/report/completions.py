@@ -47,21 +47,19 @@ def completion_figure(
 
 def point_charts(records: Records) -> list[Chart]:
     """Of one point: completion times over time, their distribution and slowdown by size, a line for each flow."""
-    found = {
-        flow: made for flow in records.flows if (made := completions(records, flow)) is not None and len(made.size)
-    }
-    if not found:
+    done = {flow: made for flow in records.flows if (made := completions(records, flow)) is not None and len(made.size)}
+    if not done:
         return []
-    orders = {flow: np.argsort(made.end_ns, kind="stable") for flow, made in found.items()}
+    orders = {flow: np.argsort(made.end_ns, kind="stable") for flow, made in done.items()}
     ended = [
         Ended(flow, made.end_ns[orders[flow]] / 1e9, made.took_ns[orders[flow]] / 1e9, made.size[orders[flow]])
-        for flow, made in found.items()
+        for flow, made in done.items()
     ]
     shown = [
         CompletionFigure(title, kind, tuple(line for line in lines if len(line.x)), tuple(records.flows))
         for title, kind, lines in (
-            ("Completion times", FCT, [_distribution(flow, [made]) for flow, made in found.items()]),
-            ("Slowdown by size", SLOWDOWN, [_slowdown(flow, [made]) for flow, made in found.items()]),
+            ("Completion times", FCT, [_distribution(flow, [made]) for flow, made in done.items()]),
+            ("Slowdown by size", SLOWDOWN, [_slowdown(flow, [made]) for flow, made in done.items()]),
         )
     ]
     return [over_time(ended, records.flows), *(requests(figure) for figure in shown if figure.lines)]

@@ -132,7 +132,7 @@ def columns(
 ) -> list[Column]:
     """The columns of a table of points: what the plan expects something of, then the key metrics that these have.
 
-    A key metric that is known of no point has none.
+    A key metric without a value at any point has no column.
     """
     there = {metric for point in points for values in point.metrics.values() for metric in values}
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
@@ -142,6 +142,10 @@ def columns(
     for metric in expected:
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
-    found = [one for one in found if one.metric in expected or any(one.cell(point)[1] != UNKNOWN for point in points)]
+    known = [
+        column
+        for column in found
+        if column.metric in expected or any(column.cell(point)[1] != UNKNOWN for point in points)
+    ]
     order = places(expected)
-    return sorted(found, key=lambda column: (order[column.metric], column.each))
+    return sorted(known, key=lambda column: (order[column.metric], column.each))

@@ -55,7 +55,7 @@ class Home:
     def since(self, run: str) -> dict[str, Any]:
         """What changed in a complete run since the one of its plan before, in counts of points.
 
-        A nightly run is compared with that of the night before, as it was made; another with the newest one before it
+        A nightly run is compared with the nightly run before it, as it was made; another with the newest one before it
         that has the same --set and --without.  Raises Unknown, PlanError.
         """
         shown = self._shown
@@ -90,8 +90,8 @@ def plans_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
     by: dict[str, list[Line]] = {}
     for line in lines:
         by.setdefault(str(line["plan"]), []).append(line)
-    found = [_plan(name, of) for name, of in by.items()]  # of one verdict: the newest stays first
-    return sorted(found, key=lambda plan: WORST_FIRST.index(plan["verdict"]) if plan["verdict"] else len(WORST_FIRST))
+    plans = [_plan(name, of) for name, of in by.items()]  # of one verdict: the newest stays first
+    return sorted(plans, key=lambda plan: WORST_FIRST.index(plan["verdict"]) if plan["verdict"] else len(WORST_FIRST))
 
 
 def worst(counts: Mapping[str, int]) -> str:
@@ -126,19 +126,19 @@ def _judged(summary: Mapping[str, Any]) -> _Judged:
     entries = summary.get("points")
     if not isinstance(entries, list) or any(misfit(entry, shapes.ENTRY) for entry in entries):
         raise PlanError(f"{layout.SUMMARY}: want points as testctl writes them")
-    night = summary.get("nightly")
-    since, not_run = (night.get("since"), night.get("not_run")) if isinstance(night, Mapping) else (None, None)
+    nightly = summary.get("nightly")
+    since, not_run = (nightly.get("since"), nightly.get("not_run")) if isinstance(nightly, Mapping) else (None, None)
     return _Judged(
         {str(entry["id"]): (str(entry["verdict"]), str(entry.get("digest", ""))) for entry in entries},
         kind_of(Provenance.from_json(summary).testbed).deterministic,
-        isinstance(night, Mapping),
+        isinstance(nightly, Mapping),
         since if isinstance(since, str) else None,
         len(not_run) if isinstance(not_run, list) else 0,
     )
 
 
 def _difference(name: str, before: _Judged, now: _Judged) -> dict[str, Any]:
-    both = [(before.points[point], found) for point, found in now.points.items() if point in before.points]
+    both = [(before.points[point], result) for point, result in now.points.items() if point in before.points]
     verdicts = [(was, became) for (was, _), (became, _) in both if was != became]
     exact = before.deterministic and now.deterministic
     return {

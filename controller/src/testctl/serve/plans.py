@@ -21,7 +21,7 @@ RUNS = 60
 """Runs that are shown, the newest."""
 
 POINTS = 1000
-"""Points that are shown: those that changed first, then those of the newest runs."""
+"""Points that are shown: changed points first, then the points of the newest runs."""
 
 DIFFERENCES = ("verdict", "level", "digest", "")
 """What differs between the last two runs of a point, the most important first; "": nothing."""
@@ -29,7 +29,7 @@ DIFFERENCES = ("verdict", "level", "digest", "")
 
 @dataclass(frozen=True)
 class _Seen:
-    """A run as its plan's page needs it: of each point its words, verdict, the metric and the digest.
+    """A run as its plan's page needs it: of each point its name, verdict, the metric and the digest.
 
     Where the clock is real, digests differ each time and are "".
     """
@@ -110,7 +110,7 @@ def _point(point: str, name: str, metric: str, seen: list[_Seen]) -> dict[str, A
         "change": (known[-1] - known[-2]) / abs(known[-2]) if len(known) > 1 and known[-2] else None,
         "changes": levels,
         "differs": _differs(
-            [one for one in there if one is not None and one[1] != layout.UNJUDGED], new_level=len(values) - 1 in levels
+            [run for run in there if run is not None and run[1] != layout.UNJUDGED], new_level=len(values) - 1 in levels
         ),
     }
 

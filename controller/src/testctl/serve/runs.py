@@ -43,7 +43,7 @@ MOST_HEAD = 16 << 20
 _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 
 LONG_S, MANY_TIMES = 120.0, 20
-"""A run in progress whose last point is older than this, and than so many points take, is probably stopped."""
+"""A run in progress is probably stopped if no point ended in LONG_S seconds and MANY_TIMES the time of a point."""
 
 ALL_FLOWS = ""
 """As a flow's name: one number for all flows of a point."""
@@ -146,7 +146,7 @@ def _version(run: Path) -> tuple[Any, ...]:
 
 
 def _line(path: Path, total: Callable[[], int]) -> dict[str, Any]:
-    """A run in one line.  total: the number of points of its plan, asked for while it is in progress."""
+    """A run in one line.  total: the number of points of its plan, called while it is in progress."""
     progress = path.name.endswith(layout.IN_PROGRESS)
     line: dict[str, Any] = {"name": path.name, "state": "in progress" if progress else "complete", "damage": ""}
     try:
@@ -195,13 +195,13 @@ def _head(run: Path) -> dict[str, Any]:
 
 
 def _so_far(run: Path, total: int) -> dict[str, Any]:
-    """What is known of a run in progress: the verdicts of its finished points, and how fast they finish."""
+    """The state of a run in progress: verdicts of its finished points, and its pace."""
     counts: Counter[str] = Counter()
     computed, spent, last = 0, 0.0, 0.0
     for path in listing.points(run).values():
-        said = listing.own_json(path, layout.VERDICT)
-        counts[layout.verdict_shown(run, str(said.get("verdict")))] += 1
-        if not said.get("reused_from") and isinstance(took := said.get("wall_s"), int | float):
+        file = listing.own_json(path, layout.VERDICT)
+        counts[layout.verdict_shown(run, str(file.get("verdict")))] += 1
+        if not file.get("reused_from") and isinstance(took := file.get("wall_s"), int | float):
             computed, spent, last = computed + 1, spent + took, max(last, path.stat().st_mtime)
     return {"counts": dict(counts), "progress": _progress(run, sum(counts.values()), total, (computed, spent, last))}
 

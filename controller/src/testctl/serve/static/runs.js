@@ -70,7 +70,7 @@ const clock = (seconds) => (seconds < 100 ? showTime(Math.ceil(seconds) * 1e9) :
 const planTable = (plans, all) => {
   const cells = plans.map(() => make("td", { class: "wide" }, "…"));
   const rows = plans.map((plan, i) => make("tr", {},
-    make("td", { class: "wide" }, make("a", { href: route(["plan", plan.plan]), title: plan.about, "data-item": true }, plan.plan),
+    make("td", { class: "wide" }, make("a", { href: route(["plan", plan.plan]), title: plan.about }, plan.plan),
       plan.going ? make("div", { class: "note" }, make("a", { href: route(["run", plan.going.name]) }, "in progress"), plan.going.progress ? `: ${going(plan.going.progress)}` : "") : null),
     make("td", { "data-sort": i }, counts(plan.last.counts, all)),
     cells[i],
