@@ -52,6 +52,12 @@ design: {cover: 2}
   - [switch:receiver, down, [0s-2500ms, 100ms-1s]]
   - [bulk, bytes, 500kB]
 """,
+    "a window that is closed for a while, and probes into it": """
+  - [switch, delay, 5ms]
+  - [bulk, read_pause, [500ms-2s, none]]
+  - [bulk, receive_buffer, [100kB, 30kB]]
+  - [bulk, duration, 3s]
+""",
 }
 
 

@@ -43,5 +43,5 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     shown = [str(output.get("data", {}).get("text/plain", "")) for output in outputs]
     run = testctl.load(tmp_path / "results" / "latest")
     assert repr(run) in shown
-    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
     assert any(run.points["point"][0] in text and "goodput_bps" in text for text in shown)

@@ -55,12 +55,12 @@ def span(page: Any) -> int:
 
 def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served: Any) -> None:
     page = open_page()
-    rows = page.locator("tbody tr")
+    rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr")
     assert rows.count() == 5
     text = page.locator("main").inner_text()
     assert "in progress" in text
     assert "damaged" in text
-    page.get_by_role("link", name="million", exact=True).click()
+    page.get_by_role("region", name="Runs", exact=True).get_by_role("link", name="million").click()
     drawn(page, "run")
     assert "1 pass" in page.locator("main").inner_text()
     page.locator("a[data-mark]").first.click()
@@ -225,7 +225,7 @@ def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
     assert not page.get_by_role("dialog").is_visible()
     page.keyboard.press("/")
     page.keyboard.type("million")
-    assert page.locator("tbody tr:visible").count() == 1
+    assert page.get_by_role("region", name="Runs", exact=True).locator("tbody tr").count() == 1
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     drawn(page, "run")
@@ -245,9 +245,9 @@ def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
     assert focused == 0
     page.keyboard.press("/")
     page.keyboard.type("no such run")
-    assert page.get_by_text("No run is like that.").is_visible()
+    assert page.get_by_text("No run has these words.").is_visible()
     page.keyboard.press("Escape")
-    assert page.locator("tbody tr:visible").count() == 5
+    assert page.get_by_role("region", name="Runs", exact=True).locator("tbody tr").count() == 5
 
 
 @pytest.mark.parametrize("width", [320, 390])
@@ -296,7 +296,7 @@ def test_nothing_is_asked_of_other_hosts(open_page: Open, drawn: Drawn, served: 
     page.on("request", lambda request: asked.append(request.url))
     page.reload()
     drawn(page, "runs")
-    page.get_by_role("link", name="million", exact=True).click()
+    page.get_by_role("region", name="Runs", exact=True).get_by_role("link", name="million").click()
     drawn(page, "run")
     page.locator("a[data-mark]").first.click()
     drawn(page, "all")

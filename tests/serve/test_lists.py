@@ -94,7 +94,8 @@ def test_a_plan_has_the_trends_of_its_points(open_shown: Any, shown: Shown) -> N
     assert len(column(page, "Runs", "plan")) == 2
     page.get_by_role("link", name="Trends of two").click()
     wait(page, "plan")
-    assert column(page, "Trends", "last value") == ["20.2 Mb/s", "336 Mb/s"]
+    page.get_by_text("2 points: no change").click()
+    assert column(page, "Trends of the others", "last value") == ["20.2 Mb/s", "336 Mb/s"]
     assert page.locator(".trend circle").count() == 3  # the last values, and an earlier run that failed
     page.get_by_role("combobox", name="metric", exact=True).fill("retransmissions")
     page.get_by_role("combobox", name="metric", exact=True).press("Enter")
@@ -104,6 +105,19 @@ def test_a_plan_has_the_trends_of_its_points(open_shown: Any, shown: Shown) -> N
     assert len(column(page, "Trends", "point")) == 1
     page.get_by_role("searchbox").fill("nothing like it")
     assert page.get_by_text("No point has these words.").is_visible()
+
+
+def test_the_home_page_has_the_plans_failures_first_and_what_changed(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/", "runs")
+    assert column(page, "Plans", "plan")[-1] == "flows"
+    assert page.locator(".trend polyline").count() == 3
+    page.get_by_role("cell", name="no change").wait_for()
+    assert page.get_by_role("cell", name="the first run").count() == 2
+    page.get_by_role("searchbox").fill("broken")
+    assert column(page, "Plans", "plan") == ["sweep"]
+    assert column(page, "Runs", "plan") == ["sweep"]
+    page.get_by_role("searchbox").fill("no such word")
+    assert page.get_by_text("No run has these words.").is_visible()
 
 
 def test_one_run_has_no_trend_and_says_what_makes_one(open_shown: Any, shown: Shown) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.quantities import numeric
 from testctl.core.words import counted
 from testctl.plan.judge import POINT_WIDE
 from testctl.records import read_parquet
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from testctl.charts import Chart
     from testctl.charts.sweep_data import Sweep
+    from testctl.records import Records
 
 SHOWN = 8
 """Names listed in an error, at most."""
@@ -84,8 +88,9 @@ class Run:
         """One row a point and flow.
 
         `point` (its id), `flow`, `verdict`, `reason`, `digest`, `wall_s`, `virtual_s`; each tuple of the plan as
-        `entity.parameter`, whole numbers as such; each metric by its name, those of the whole point in
-        the rows of all its flows.  A point without metrics has rows too.
+        `entity.parameter`, as written, whole numbers as such; quantities also as numbers, in
+        `entity.parameter_s`, `_bps` or `_bytes`, NaN where a point has none; each metric by its name, metrics of the
+        whole point in the rows of all its flows.  A point without metrics has rows too.
         """
         import pandas as pd
 
@@ -93,7 +98,7 @@ class Run:
         frame = pd.DataFrame(rows)
         for name in {f"{entity}.{parameter}" for point in self.files.points for entity, parameter, _ in point.tuples}:
             frame[name] = _numbers(frame[name])
-        return frame
+        return _with_quantities(frame, [name for name in frame.columns if "." in name])
 
     def sweep(
         self, metric: str, x: str, by: str = "", facet: str = "", *, flow: str = "", to_arrow: bool = False
@@ -111,6 +116,20 @@ class Run:
 
         spec = asked_spec(self.files.points, "metric", metric, x=x, by=by, facet=facet, flow=flow)
         return _as(_sweep_table(sweep_of(spec, self.files.points)), to_arrow)
+
+    def figure(
+        self, metric: str, x: str = "", by: str = "", facet: str = "", *, flow: str = "", kind: str = "metric"
+    ) -> Chart:
+        """The same as a figure, which a notebook shows and `save` writes.  kind: metric, box or cdf (without x).
+
+        Raises PlanError, naming what there is.
+        """
+        from testctl.charts.swept import swept
+        from testctl.report.sweep import sweep_of
+        from testctl.report.sweep_choice import asked_spec
+
+        spec = asked_spec(self.files.points, kind, metric, x=x, by=by, facet=facet, flow=flow)
+        return swept(sweep_of(spec, self.files.points))
 
     def to_arrow(self) -> pa.Table:
         """`points` as an Arrow table."""
@@ -212,16 +231,46 @@ class Point:
             raise PlanError(f"bin: {error}") from error
         if width_ns < 1:
             raise PlanError(f"bin: want at least 1ns; got {bin!r}")
+        records = self._records()
+        try:
+            return _as(series(records, flow, metric, width_ns), to_arrow)
+        except ValueError as error:
+            raise PlanError(f"bin: {error}") from error
+
+    def figure(
+        self, name: str, flow: str = "", conn: int = 0, *, from_s: float = 0.0, to_s: float | None = None
+    ) -> Chart:
+        """A figure over time, as `testctl serve` draws it, such as "throughput", "seq" or "cwnd".
+
+        flow, conn    of a figure of one connection; without a flow the first
+        from_s, to_s  the time that is shown, in seconds from the traffic's begin; by default all of it
+        Raises PlanError, naming the figures or flows there are.
+        """
+        from testctl.charts.over_time import over_time
+        from testctl.curves import Window, figures, lanes, shown_ns
+
+        records = self._records()
+        if name not in figures(records):
+            raise PlanError(f"point {self.id}: want a figure of {', '.join(figures(records))}; got {name!r}")
+        chosen = [lane for lane in lanes(records) if lane == (flow or lane[0], conn)]
+        if not chosen:
+            raise PlanError(f"point {self.id}: want a connection of {_some([f'{f}/{c}' for f, c in lanes(records)])}; "
+                            f"got {flow}/{conn}")  # fmt: skip
+        end_ns = shown_ns(self.files.point, int(records.column("time_ns").max()))
+        window = Window(round(from_s * 1e9), end_ns if to_s is None else round(to_s * 1e9), 600)
+        if window.span < 1:
+            raise PlanError(f"point {self.id}: want from_s below to_s; got {from_s} and {to_s}")
+        return over_time(records, name, chosen, window, singly=True)
+
+    def _records(self) -> Records:
+        """Its records.  Raises PlanError, with the reason why it has none."""
         records = self.files.records()
         if records is None:
             measured = self.verdict in ("pass", "fail")
             absent = f"packets.parquet or another file of its records is not in {self.files.path}"
             why = absent if measured else f"it is {self.verdict}: {self.files.reason}"
             raise PlanError(f"point {self.id} has no records: {why}")
-        try:
-            return _as(series(records, flow, metric, width_ns), to_arrow)
-        except ValueError as error:
-            raise PlanError(f"bin: {error}") from error
+        return records
 
     def _table(self, name: str, columns: Sequence[str] | None, to_arrow: bool) -> Any:
         path = self.files.path / f"{name}.parquet"
@@ -280,6 +329,18 @@ def _numbers(column: pd.Series[Any]) -> pd.Series[Any]:
     """The column as numbers where each of its values is a whole one (6.1 and 6.12 are kernels)."""
     texts = column.astype(str)
     return column.astype("int64") if texts.str.fullmatch(r"-?\d{1,18}").all() else column
+
+
+def _with_quantities(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The frame with a column of numbers after each of these whose values are quantities of one kind."""
+    for name in names:
+        there = frame[name].dropna().astype(str)
+        numbers = numeric(list(there))
+        if numbers is not None and numbers.suffix and name + numbers.suffix not in frame:
+            of = dict(zip(there.index, numbers.values, strict=True))
+            place = list(frame.columns).index(name) + 1
+            frame.insert(place, name + numbers.suffix, [of.get(row, math.nan) for row in frame.index])
+    return frame
 
 
 def _as(table: pa.Table, to_arrow: bool) -> Any:

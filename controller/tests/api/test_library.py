@@ -19,6 +19,7 @@ from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, write_point
 from testctl_agent.spec.errors import PlanError
 
+from controller.tests.serve.conftest import make_run
 from controller.tests.support.synthetic_sweep import make_sweep
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
@@ -63,7 +64,25 @@ def test_whole_numbers_are_numbers(tmp_path: Path, run: Run) -> None:
     write_point(writer.path, PointResult(point, "pass", metrics={"bulk": {"n": 1}}))
     writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
     row = testctl.load(tmp_path / "all").points.iloc[0]
-    assert (row["sender.mtu"], row["x.rate"]) == (1500, "1gbit")
+    assert (row["sender.mtu"], row["x.rate"], row["x.rate_bps"]) == (1500, "1gbit", 10**9)
+
+
+def test_quantities_are_numbers_in_a_column_with_the_unit(tmp_path: Path) -> None:
+    points = testctl.load(make_sweep(tmp_path).path).points
+    assert list(dict.fromkeys(points["switch.delay"])) == ["1ms", "3ms", "10ms", "30ms"]
+    assert list(dict.fromkeys(points["switch.delay_s"])) == [0.001, 0.003, 0.01, 0.03]
+    assert points["switch.buffer_bytes"].max() == 250_000
+    assert "hosts.cc_s" not in points
+
+
+def test_a_point_without_the_parameter_has_no_number(tmp_path: Path) -> None:
+    writer = RunWriter.create_at(tmp_path / "all", need=0)
+    for name, tuples in (("a0", [["x", "delay", "1ms"]]), ("b0", [])):
+        point = {"id": name, "tuples": tuples, "flows": FLOWS}
+        write_point(writer.path, PointResult(point, "pass", metrics={"bulk": {"n": 1}}))
+    writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
+    points = testctl.load(tmp_path / "all").points
+    assert points["x.delay_s"].isna().tolist() == [False, True]
 
 
 def test_the_points_of_all_runs_are_one_table(tmp_path: Path, run: Run) -> None:
@@ -132,3 +151,27 @@ def test_importing_it_loads_nothing_heavy() -> None:
     assert done.stdout == "[] True\n"
     with pytest.raises(AttributeError, match="no attribute 'lod'"):
         testctl.lod  # noqa: B018  (the attribute is what is tested)
+
+
+def test_figures_are_shown_and_written_and_wrong_ones_named(tmp_path: Path) -> None:
+    run = Run(make_sweep(tmp_path))
+    metric, swept = "throughput_bps", [name for name in run.points.columns if "." in name]
+    x = next(name for name in swept if run.points[name].nunique() > 1)
+    chart = run.figure(metric, x)
+    assert metric in chart.title
+    assert chart.title in chart._repr_svg_()
+    assert chart.save(tmp_path / "figure.svg").read_text(encoding="utf-8").startswith("<svg")
+    with pytest.raises(PlanError, match="metric: want one that the points have"):
+        run.figure("troughput", x)
+
+
+def test_a_point_has_the_figures_of_serve(tmp_path: Path) -> None:
+    point = testctl.load(make_run(tmp_path, 1)).point("loss")
+    assert point.figure("seq", from_s=0.01, to_s=0.02).spec["encoding"]["x"]["scale"]["domain"] == [10**7, 2 * 10**7]
+    assert "Congestion window" in point.figure("cwnd")._repr_svg_()
+    with pytest.raises(PlanError, match=r"point loss: want a figure of throughput, .*; got 'window'"):
+        point.figure("window")
+    with pytest.raises(PlanError, match="point loss: want a connection of bulk/0; got bulk/3"):
+        point.figure("seq", "bulk", 3)
+    with pytest.raises(PlanError, match="want from_s below to_s; got 2 and 1"):
+        point.figure("seq", from_s=2, to_s=1)

@@ -259,7 +259,7 @@ MUCH = "  - {name: as reno, metric: throughput_bps, at_least: 5, than: {hosts.cc
 def test_a_comparison_fails_as_soon_as_both_points_are_there(tmp_path: Path) -> None:
     """Each is the same recorded point, so none has five times the throughput of the other."""
     said, run = go(tmp_path, "one", MUCH % "reno")
-    assert said == ["not judged yet", "pass", "fail, compared with reno"]
+    assert said == ["not judged yet", "pass", "fail, compared with cc=reno"]
     assert [point.verdict for point in run.points] == ["fail", "pass"]
     said, run = go(tmp_path, "two", MUCH % "cubic")
     assert said == ["pass", "fail"]
@@ -269,6 +269,6 @@ def test_a_comparison_fails_as_soon_as_both_points_are_there(tmp_path: Path) -> 
 def test_such_a_failure_stops_the_run(tmp_path: Path) -> None:
     text = PLAN.replace("[cubic, reno]", "[cubic, reno, bbr]") + MUCH % "reno"
     said, run = go(tmp_path, "one", "", fail_fast=True, plan=load_plan(text, metrics=metric_names()))
-    assert said == ["not judged yet", "pass", "fail, compared with reno"]
+    assert said == ["not judged yet", "pass", "fail, compared with cc=reno"]
     assert len(run.points) == 2
     assert len(run.summary["fail_fast"]["not_run"]) == 1

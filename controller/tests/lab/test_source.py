@@ -185,3 +185,23 @@ def test_directory_and_revision(tmp_path: Path) -> None:
         split_revision(f"{tmp_path}/a@")
     with pytest.raises(PlanError, match=r"want a kernel tree as DIR or DIR@REV; there is no such directory"):
         split_revision(f"{tmp_path}/c@v1")
+
+
+def test_a_tarball_is_unpacked_with_what_some_kernel_is_built_from(tmp_path: Path) -> None:
+    """Linux 7.3 builds drivers/iommu for User Mode Linux too."""
+    kept = ["Makefile", "drivers/iommu/iommu-pages.c", "drivers/iommu/iommu-pages.h", "drivers/net/tun.c",
+            "drivers/net/netdevsim/Kconfig", "drivers/base/core.c", "arch/um/kernel/um_arch.c", "arch/x86/um/ldt.c",
+            "sound/Kconfig"]  # fmt: skip
+    left_out = ["drivers/gpu/drm/drm_drv.c", "drivers/infiniband/core/cm.c", "drivers/net/ethernet/intel/e1000.c",
+                "arch/arm/kernel/setup.c", "sound/core/init.c", "tools/perf/perf.c"]  # fmt: skip
+    top = tmp_path / "linux-source-7.3"
+    for name in (*kept, *left_out):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).touch()
+    subprocess.run(["tar", "cJf", "linux-source-7.3.tar.xz", top.name], cwd=tmp_path, check=True)
+    KernelSource("7.3", tmp_path / "linux-source-7.3.tar.xz").unpack(tmp_path / "tree")
+    assert sorted(map(str, _files(tmp_path / "tree"))) == sorted(kept)
+
+
+def _files(tree: Path) -> list[Path]:
+    return [path.relative_to(tree) for path in tree.rglob("*") if path.is_file()]

@@ -183,6 +183,7 @@ expect:
         "name": "fast",
         "verdict": "fail",
         "detail": "1 of 2 points fail; throughput_bps of bulk: want at least 1 Gb/s; got 500 Mb/s (hosts.cc=b)",
+        "bounds": {"min": 1_000_000_000},
         "points": [b],
         "at": "<plan>:5:5",
         "metric": "throughput_bps",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,13 @@ from controller.tests.support.synthetic import Conversation, write_point
 from controller.tests.support.synthetic_recovery import MSS, Sender
 
 CLIENT, SERVER = 40000, 5001
+
+
+def test_the_names_of_events_are_those_that_a_kernel_records() -> None:
+    (kinds,) = re.findall(
+        r"enum tcp_event_kind {([^}]*)}", bpf.SOURCE.with_name("tcp_event.h").read_text(encoding="utf-8")
+    )
+    assert tuple(name.lower() for name in re.findall(r"TCP_EVENT_(\w+)", kinds)) == TCP_EVENT_NAMES
 
 
 def test_the_layout_is_the_structs(tmp_path: Path) -> None:

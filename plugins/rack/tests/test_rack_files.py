@@ -127,6 +127,16 @@ def test_a_dry_run_of_the_example_needs_no_settings_in_the_environment() -> None
     assert "host_agent" in done.stdout
 
 
+@pytest.mark.parametrize("playbook", ["deploy.yml", "playbooks/check.yml"])
+def test_without_an_inventory_a_playbook_says_what_to_give(playbook: str) -> None:
+    found = ansible.program("ansible-playbook")
+    assert found is not None
+    env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
+    done = subprocess.run([str(found), playbook], capture_output=True, text=True, check=False, env=env, cwd=ROOT)
+    assert done.returncode == 2
+    assert "ansible-playbook -i INVENTORY deploy.yml; inventory/rack-example is an example" in done.stdout + done.stderr
+
+
 def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
     texts = [(ROOT / name / "ansible.cfg").read_text(encoding="utf-8") for name in (".", "playbooks")]
     root, playbooks = ([line for line in text.splitlines() if not line.startswith("#")] for text in texts)

@@ -88,6 +88,14 @@ class Chart:
         return {**self.spec, "encoding": {**self.spec["encoding"], "y": {**self.spec["encoding"]["y"], "axis": axis,
             "scale": {**self.spec["encoding"]["y"].get("scale", {}), "domain": [low, high]}}}}  # fmt: skip
 
+    def save(self, path: str | Path) -> Path:
+        """Write it as .svg, .png or .pdf."""
+        return save([self], Path(path), columns=1)
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return str(vl_convert.vegalite_to_svg(_sheet([self], 1)))
+
     def whole(self) -> dict[str, Any]:
         """A specification with its data, for a file."""
         return {**self.ranged(), "datasets": {name: rows(columns) for name, columns in self.data.items()}}
@@ -128,11 +136,7 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     }  # fmt: skip
     if path.suffix not in convert:
         raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
-    panels = [_panel(chart, number) for number, chart in enumerate(charts)]
-    datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
-    own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
-    whole = {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
-             "resolve": own}  # fmt: skip
+    whole = _sheet(charts, columns)
     given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
     drawn = convert[path.suffix](whole, **given)
     if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
@@ -141,6 +145,15 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
     return path
+
+
+def _sheet(charts: Sequence[Chart], columns: int) -> dict[str, Any]:
+    """Figures side by side as one specification."""
+    panels = [_panel(chart, number) for number, chart in enumerate(charts)]
+    datasets = {name: values for panel in panels for name, values in panel.pop("datasets").items()}
+    own = {"scale": dict.fromkeys(("color", "strokeDash", "shape", "xOffset"), "independent")}
+    return {"$schema": SCHEMA, "config": config(), "columns": columns, "concat": panels, "datasets": datasets,
+             "resolve": own}  # fmt: skip
 
 
 def _panel(chart: Chart, number: int) -> dict[str, Any]:

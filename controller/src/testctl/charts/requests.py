@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,14 @@ from testctl_agent.spec.units import Bytes
 
 from testctl.charts.chart import Chart
 from testctl.charts.parts import as_columns, colour, logarithmic, shape, tooltip
+from testctl.charts.style import LANES
 from testctl.core.units import show_time
 from testctl.plan.request_figures import SLOWDOWN
 from testctl.records.schema import Array
+
+SHOWN = 3000
+"""Requests over time that are drawn, and SLOWEST of the slowest."""
+SLOWEST = 200
 
 MOST = 500
 """Points of one distribution that are drawn: about as many as a panel has pixels."""
@@ -38,9 +43,67 @@ class CompletionLine:
 
 @dataclass(frozen=True)
 class CompletionFigure:
+    """flows: the flows of the plan, where each line is a flow; their order gives the colours."""
+
     title: str
     kind: str
     lines: tuple[CompletionLine, ...]
+    flows: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The requests of a flow that ended: when (s), after how long (s), and bytes; in the order of their ends."""
+
+    name: str
+    end_s: Array
+    took_s: Array
+    size: Array
+
+
+def over_time(flows: Sequence[Ended], order: Sequence[str]) -> Chart:
+    """The completion time of each request when it ended; of many a part, and all of the slowest.
+
+    order  the plan's flows, which gives the colours
+    """
+    names = [flow.name for flow in flows]
+    kept = {flow.name: _kept(flow.took_s, SHOWN // max(len(flows), 1)) for flow in flows}
+    columns = as_columns(("s", "ms", "flow", "at", "took", "bytes"), _ends(flows, kept))
+    x = {"field": "s", "type": "quantitative", "title": "end of the request (s)", "axis": {"format": "~g"},
+         "scale": {"nice": False, "zero": False}}  # fmt: skip
+    hover = tooltip({"flow": "flow", "at": "ended at", "took": "took", "bytes": "size"})
+    encoding = {"x": x, "y": logarithmic("ms", "completion time (ms)", columns["ms"]), "tooltip": hover,
+                "color": _colour("flow", names, order, "flow" if len(names) > 1 else "")}  # fmt: skip
+    spec = {"data": {"name": "ends"}, "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.55},
+            "encoding": encoding}  # fmt: skip
+    count, drawn = sum(len(flow.took_s) for flow in flows), len(columns["s"])
+    note = f"{drawn} of {count} requests, with the slowest" if drawn < count else f"{count} requests"
+    title = "Completion times over time"
+    return Chart(spec, {"ends": columns}, title, note, f"{title}: {note}")
+
+
+def _colour(field: str, names: Sequence[str], order: Sequence[str], title: str) -> dict[str, Any]:
+    """Of flows the colour that each has in all figures of a run."""
+    coloured = colour(field, names, title)
+    if order:
+        coloured["scale"]["range"] = [LANES[list(order).index(name) % len(LANES)] for name in names]
+    return coloured
+
+
+def _kept(took_s: Array, most: int) -> Array:
+    """The rows that are drawn: evenly spread, and the slowest."""
+    if len(took_s) <= most:
+        return np.arange(len(took_s))
+    spread = np.linspace(0, len(took_s) - 1, most - SLOWEST).astype(int)
+    return np.union1d(spread, np.argsort(took_s, kind="stable")[-SLOWEST:])
+
+
+def _ends(flows: Sequence[Ended], kept: Mapping[str, Array]) -> Iterator[list[Any]]:
+    for flow in flows:
+        rows = kept[flow.name]
+        for end_s, took_s, size in zip(flow.end_s[rows], flow.took_s[rows], flow.size[rows], strict=True):
+            yield [float(end_s), float(took_s * 1e3), flow.name, show_time(float(end_s * 1e9)),
+                   show_time(float(took_s * 1e9)), str(Bytes(int(size)))]  # fmt: skip
 
 
 def requests(shown: CompletionFigure) -> Chart:
@@ -56,7 +119,7 @@ def _slowdown(shown: CompletionFigure) -> Chart:
     size = "format(datum.value, '.1~s') + 'B'"  # kB, MB
     y = logarithmic("slowdown", "slowdown", [1.0, *columns["slowdown"]])
     x = logarithmic("size", "size of the request", columns["size"], size)
-    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
+    encoding = {"x": x, "y": y, "color": _colour("line", names, shown.flows, "requests")}
     asked = tooltip(
         {
             "line": "requests",
@@ -90,7 +153,7 @@ def _distribution(shown: CompletionFigure) -> Chart:
          "axis": {"format": ".0%"}}  # fmt: skip
     columns = as_columns(("ms", "share", "line", "at most", "part", "count"), _shares(shown))
     x = logarithmic("ms", "completion time (ms)", columns["ms"])
-    encoding = {"x": x, "y": y, "color": colour("line", names, "requests")}
+    encoding = {"x": x, "y": y, "color": _colour("line", names, shown.flows, "requests")}
     asked = tooltip({"line": "requests", "at most": "within", "part": "share", "count": "requests of the line"})
     layers = [
         {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}, "encoding": encoding},

@@ -54,7 +54,7 @@ def numbers(title: str, note: str, rows: Sequence[Row]) -> Chart:
     ))  # fmt: skip
     shape = {"field": "shape", "type": "nominal", "scale": None}
     measured = {"data": {"name": "ratios"}}
-    layers = [
+    layers: list[Spec] = [
         {**measured, "mark": {"type": "bar", "color": _BAND, "opacity": 0.14, "height": 30},
          "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
         {"data": {"name": "published"}, "mark": {"type": "rule", "style": "bound", "strokeDash": [1, 0]},

@@ -44,7 +44,10 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
     if not sweep.values:
         nothing = words(sweep.title, "no value")
         return Chart(nothing.spec, nothing.data, sweep.title, note, spoken, more=more)
-    lines = {"y": [value / sweep.unit.size for value, _ in near], "text": [f"expected {text}" for _, text in near]}
+    lines: dict[str, list[Any]] = {
+        "y": [value / sweep.unit.size for value, _ in near],
+        "text": [f"expected {text}" for _, text in near],
+    }
     layers = _distribution(sweep) if sweep.kind == "cdf" else _over_x(sweep, lines["y"])
     data: dict[str, Columns] = {"cells": _cells(sweep), "points": _points(sweep), "bounds": lines}
     layers += _bounds("x" if sweep.kind == "cdf" else "y") if near else []

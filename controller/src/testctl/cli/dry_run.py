@@ -14,6 +14,7 @@ from testctl.core.path_facts import PathFacts
 from testctl.core.testbed_kind import kind_of
 from testctl.core.units import show_metric, show_rate, show_time
 from testctl.core.words import counted
+from testctl.execution.pace import pace
 from testctl.lab import memory
 from testctl.plan import Plan, overview
 from testctl.plan.cost import disk_bytes, memory_bytes, rows
@@ -36,12 +37,13 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
 
     places: the machine of each entity, on a rack
     """
-    summary, (need_mb, given_mb) = overview(plan), lab_memory(plan)
+    summary, (need_mb, given_mb), (times, known) = overview(plan), lab_memory(plan), pace(plan)
     if as_json:
         document: dict[str, Any] = summary.to_json()
         document |= {"placement": dict(places)} if places else {}
         document |= {"lab_memory_mb": {"needed": need_mb, "given": given_mb}} if need_mb else {}
         document |= {
+            "wall_here_s": round(summary.wall_s * times, 3),
             "analysis_bytes": max(map(memory_bytes, plan.points), default=0),
             "disk_bytes": disk_bytes(plan.points, 1),
             "list": [point.to_json() for point in plan.points],
@@ -50,8 +52,13 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(f"{summary.name}: {summary.about}" if summary.about else summary.name)
-    clock = f"{int(summary.wall_s) // 60}:{int(summary.wall_s) % 60:02d} min"
-    console.print(f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, about {clock} with one job")
+    wall_s = int(summary.wall_s * times)
+    console.print(
+        f"{counted(summary.points, 'point')}, {summary.virtual_s:g} s of traffic, "
+        f"about {wall_s // 60}:{wall_s % 60:02d} min with one job"
+    )
+    if known:
+        console.print(f"the time is estimated {known}")
     if need_mb:
         free = free_mb()
         fits = memory.shortage(need_mb, 1, free) or (
@@ -60,8 +67,8 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print(f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}")
     console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
-    for factor in summary.factors:
-        table.add_row(factor.key, ", ".join(factor.values))
+    for swept in summary.factors:
+        table.add_row(swept.key, ", ".join(swept.values))
     if summary.factors:
         console.print(table)
     for coverage in summary.coverage:

@@ -31,6 +31,7 @@ from testctl.cli import (
     packetdrill,
     panels,
     papers,
+    prune,
     replay,
     runs,
     serve,
@@ -68,7 +69,7 @@ def _options(
 
 for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, serve):
     module.add_to(app)
-for module in (compare, history, bisect, shrink, replay, info):
+for module in (compare, history, bisect, shrink, replay, info, prune):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)

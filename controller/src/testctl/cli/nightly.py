@@ -85,6 +85,7 @@ def nightly(
 
     from testctl.cli.exit_code import exit_code
     from testctl.compare import changes
+    from testctl.execution.pace import learn
     from testctl.execution.run import run_plan
     from testctl.nightly import interrupted, last_run
     from testctl.report import Progress
@@ -106,6 +107,7 @@ def nightly(
             selected.interrupted()
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
+        learn(plan, now)
         if as_json:
             changed = {"since": before.name, **changes(before, now).to_json()} if before else None
             print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))

@@ -180,6 +180,7 @@ def run(
     _warn(chosen)
 
     from testctl.cli.exit_code import SKIPPED, exit_code
+    from testctl.execution.pace import learn
     from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
@@ -197,6 +198,8 @@ def run(
             selected.interrupted()
             print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
+        if not cluster:
+            learn(chosen, done)
         if as_json:
             print(json.dumps(done.summary, indent=1))
         else:

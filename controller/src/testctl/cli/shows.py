@@ -40,10 +40,14 @@ def show(
     sarif: Sarif = None,
     markdown: Markdown = None,
     plot: Annotated[bool, typer.Option("--plot", help="draw metrics over the swept parameters instead")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="print CSV: a line a point, numbers in base units, as its heading says")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print what a run found, or one of its points; exit code 3 where files of a point can't be read."""
     from testctl.report import print_plots, print_point, print_summary
+    from testctl.report.plain_points import write_csv
     from testctl.report.sweep_choice import sweeps_of_run
     from testctl.results import load_run
 
@@ -53,7 +57,8 @@ def show(
     if damage and (point is not None or not loaded.points) and not readable:
         raise PlanError("\n".join(damage))
     if point is not None:
-        of_run = {"--junit": junit, "--sarif": sarif, "--markdown": markdown, "--plot": plot, "--json": as_json}
+        of_run = {"--junit": junit, "--sarif": sarif, "--markdown": markdown, "--plot": plot, "--csv": as_csv,
+                  "--json": as_json}  # fmt: skip
         if given := [name for name, value in of_run.items() if value]:
             raise PlanError(f"{given[0]}: want a run alone; got POINT {point} too")
         print_point(loaded, loaded.point(point), Console())
@@ -61,6 +66,8 @@ def show(
     verdict_files.write(loaded, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(loaded.summary, indent=1))
+    elif as_csv:
+        write_csv(loaded, sys.stdout)
     elif plot:
         print_plots(sweeps_of_run(loaded), Console())
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -218,6 +219,14 @@ def in_turns(plan: Plan) -> Sequence[Point]:
 
 
 def _words(plan: Plan, point: Point) -> str:
-    """What distinguishes a point from the others of its plan."""
-    swept = [a.texts[point.levels[i]] for i, a in enumerate(plan.assignments) if len(a.texts) > 1]
-    return " ".join([*swept, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]) or plan.name
+    """What distinguishes a point from the others of its plan: the swept values with the names of the parameters.
+
+    Where two swept tuples have the same parameter, with the names of their entities.
+    """
+    swept = [(index, a) for index, a in enumerate(plan.assignments) if len(a.texts) > 1]
+    uses = Counter(a.param for _, a in swept)
+    values = [
+        f"{a.param if uses[a.param] == 1 else f'{a.entity}.{a.param}'}={a.texts[point.levels[index]]}"
+        for index, a in swept
+    ]
+    return " ".join([*values, *([f"#{point.repeat}"] if plan.repeat > 1 else [])]) or plan.name

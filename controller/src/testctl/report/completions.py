@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from testctl.charts.requests import CompletionFigure, CompletionLine
+from testctl.charts import Chart
+from testctl.charts.requests import CompletionFigure, CompletionLine, Ended, over_time, requests
 from testctl.metrics import Completions, completions
 from testctl.plan import FigureSpec
-from testctl.plan.request_figures import SLOWDOWN
+from testctl.plan.request_figures import FCT, SLOWDOWN
 from testctl.plan.sweep_figures import FLOW
 from testctl.records import Records
 from testctl.report.factors import ABSENT
@@ -42,6 +43,26 @@ def completion_figure(
     make = _slowdown if spec.kind == SLOWDOWN else _distribution
     lines = [make(name or spec.flow or "all requests", of) for name, of in found.items()]
     return CompletionFigure(spec.title, spec.kind, tuple(line for line in lines if len(line.x)))
+
+
+def point_charts(records: Records) -> list[Chart]:
+    """Of one point: completion times over time, their distribution and slowdown by size, a line for each flow."""
+    done = {flow: made for flow in records.flows if (made := completions(records, flow)) is not None and len(made.size)}
+    if not done:
+        return []
+    orders = {flow: np.argsort(made.end_ns, kind="stable") for flow, made in done.items()}
+    ended = [
+        Ended(flow, made.end_ns[orders[flow]] / 1e9, made.took_ns[orders[flow]] / 1e9, made.size[orders[flow]])
+        for flow, made in done.items()
+    ]
+    shown = [
+        CompletionFigure(title, kind, tuple(line for line in lines if len(line.x)), tuple(records.flows))
+        for title, kind, lines in (
+            ("Completion times", FCT, [_distribution(flow, [made]) for flow, made in done.items()]),
+            ("Slowdown by size", SLOWDOWN, [_slowdown(flow, [made]) for flow, made in done.items()]),
+        )
+    ]
+    return [over_time(ended, records.flows), *(requests(figure) for figure in shown if figure.lines)]
 
 
 def _slowdown(name: str, of: Sequence[Completions]) -> CompletionLine:

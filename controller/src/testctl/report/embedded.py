@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from testctl.core.outcome import Outcome
+from testctl.core.point import PointSpec
 from testctl.curves import Lane, Window, curves, figures, lanes, lines_of, shown_ns
-from testctl.records import Records
+from testctl.records import PACKETS, TCP_INFO, Records
+from testctl.report.completions import point_charts
 from testctl.report.packed import rounded
 from testctl.report.point_page import chart_of, lane_text, point_events, recoveries
 from testctl.report.stalls import Stall, read_stalls
@@ -36,19 +40,22 @@ Near = tuple[Lane, tuple[int, int]]
 
 
 def embedded(point: RunPoint) -> dict[str, Any] | None:
-    """{"page", "events", "figures"} as serve answers them; None if the point has no packets' records.
+    """{"page", "events", "figures", "requests"} as serve answers them; None if the point has no records of either.
 
     figures  {name: [{"lanes", "from", "to", "answer"}]}: the whole point, and windows in which each packet is
     """
-    records = point.records()
+    records, asked = point.records(), point.requests()
+    count = asked.num_rows if asked is not None else 0
     if records is None or not records.packets.num_rows:
-        return None
+        charts = [chart.to_json() for chart in point_charts(_of_requests(point, asked))] if count else []
+        return {"page": {"requests": count}, "requests": {"figures": charts}} if count else None
     end_ns = shown_ns(point.point, int(records.column("time_ns").max()))
     there, stalls = lanes(records), read_stalls(point.stalls(), records.packets)
     chosen = there[:MAX_LANES]
     return {
         "page": {
             "packets": records.packets.num_rows,
+            "requests": count,
             "duration_ns": end_ns,
             "lanes": [lane_text(lane) for lane in chosen],
             "lanes_in_all": len(there),
@@ -57,7 +64,14 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
         },
         "events": point_events(point, records),
         "figures": _figures(records, chosen, end_ns, stalls),
+        "requests": {"figures": [chart.to_json() for chart in point_charts(records)[1:]] if count else []},
     }
+
+
+def _of_requests(point: RunPoint, requests: pa.Table | None) -> Records:
+    """Records without packets."""
+    became, asked = Outcome.from_json(dict(point.outcome)), PointSpec.from_json(point.point)
+    return Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, became, asked, requests=requests)
 
 
 def _figures(

@@ -25,6 +25,8 @@ KEY_METRICS = (
 )
 """Metrics of the tables of points: those of them that the run has, with a short heading."""
 
+UNKNOWN = show_metric("", None)
+
 _SUMMED = frozenset({"stall_count", "retransmission_timeouts", "retransmissions", "packets_lost"})
 _TOGETHER = {"throughput_bps": "total_throughput_bps", "saturation": "total_saturation"}
 """What of several flows together is a metric of the point: bytes of all over the time of all."""
@@ -128,13 +130,22 @@ def places(expected: Iterable[str]) -> dict[str, int]:
 def columns(
     points: Sequence[RunPoint], summary: Mapping[str, Any], keys: Sequence[tuple[str, str]] = KEY_METRICS
 ) -> list[Column]:
-    """The columns of a table of points: what the plan expects something of, then the key metrics that these have."""
+    """The columns of a table of points: what the plan expects something of, then the key metrics that these have.
+
+    A key metric without a value at any point has no column.
+    """
     there = {metric for point in points for values in point.metrics.values() for metric in values}
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
     shown = {column.metric for column in found}
+    expected = expected_metrics(summary)
     several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
-    for metric in expected_metrics(summary):
+    for metric in expected:
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))
-    order = places(expected_metrics(summary))
-    return sorted(found, key=lambda column: (order[column.metric], column.each))
+    known = [
+        column
+        for column in found
+        if column.metric in expected or any(column.cell(point)[1] != UNKNOWN for point in points)
+    ]
+    order = places(expected)
+    return sorted(known, key=lambda column: (order[column.metric], column.each))

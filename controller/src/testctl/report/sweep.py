@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
 from testctl.core.point import is_background
+from testctl.core.quantities import numeric
 from testctl.core.units import unit_of
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
@@ -29,9 +28,6 @@ COUNTED = ("pass", "fail", UNJUDGED)
 
 LOG_X, LOG_Y = 8, 100
 """Greatest value over least from which an axis may be logarithmic."""
-
-_QUANTITIES: tuple[type[Quantity], ...] = (Duration, Rate, Bytes)
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
@@ -95,17 +91,9 @@ def axis_of(key: str, texts: Sequence[str]) -> Axis:
 
 
 def numbers_of(values: Sequence[str]) -> list[float]:
-    """In the base unit, where all are whole numbers or quantities of one kind; else none (6.1 and 6.12 are kernels)."""
-    if all(_WHOLE.fullmatch(value) for value in values):
-        return [float(value) for value in values]
-    if not all(_WHOLE.fullmatch(value) or value[-1:].isalpha() for value in values):
-        return []
-    for quantity in _QUANTITIES:
-        try:
-            return [float(quantity.parse(value)) for value in values]
-        except ValueError:
-            continue
-    return []
+    """In the base unit (testctl.core.quantities), where they are numbers; else none."""
+    numbers = numeric(values)
+    return [float(value) for value in numbers.base] if numbers else []
 
 
 def _spaced_logarithmically(numbers: Sequence[float]) -> bool:

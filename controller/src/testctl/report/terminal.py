@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from testctl.charts.response import Response
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.core.units import show_time
 from testctl.core.words import counted
@@ -23,25 +24,26 @@ from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
 from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
-from testctl.report.response import Response, declared
+from testctl.report.plain_points import plain_lines
+from testctl.report.response import declared
 from testctl.results import VERDICTS, Run, RunPoint
 from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
+_KEYS = [(metric, heading) for metric, heading in KEY_METRICS if metric in _SHOWN]
 MANY = 100
 """Points up to which all are listed."""
 _PLAIN_WIDTH = 160
 """Characters of a line of a table with sentences that is not for a terminal."""
-_UNLIMITED = 10_000
-"""The same for the table of points, whose cells are never cut."""
 _LONGEST_CELL = 24
 
 
 def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
     """Print the points, the expectations, the counts, the digest and, of a complete run, where the report is.
 
-    as_json: summary.json instead, as it is.  Plain text when the console is not a terminal.
+    as_json: summary.json instead, as it is.  When the console is not a terminal: plain text, where the points that
+    passed are a line a group.
     every: of a run of more than MANY points, also those that passed
     """
     if as_json:
@@ -51,11 +53,13 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     if not run.complete and not run.summary:
         so_far = tuple(replace(point, verdict=verdict_shown(run.path, point.verdict)) for point in run.points)
         run = replace(run, points=so_far)
-    listed = [
-        point for point in failures_first(run.points) if every or len(run.points) <= MANY or point.verdict != "pass"
-    ]
-    if listed:
+    whole = every or len(run.points) <= MANY or not console.is_terminal
+    listed = [point for point in failures_first(run.points) if whole or point.verdict != "pass"]
+    if listed and console.is_terminal:
         _print_points(run, listed, console)
+    elif listed:
+        for text in plain_lines(run, listed, _KEYS):
+            console.print(Text(text), soft_wrap=True)
     if len(listed) < len(run.points):
         place = from_here(run.path.with_name(run.name))
         left_out = counted(len(run.points) - len(listed), "point")
@@ -104,23 +108,20 @@ def plain_console(console: Console) -> Console:
 
 
 def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> None:
-    """The table of points: in a terminal without the metrics that do not fit, which are named; elsewhere whole."""
+    """The table of points of a terminal, without the metrics that do not fit, which are named."""
     varying = factors(run.points)
     ids = ("point", [point.id[:8] for point in listed])
     names = [ids, *((factor.label, [factor.of[point.id] for point in listed]) for factor in varying)]
-    shown = columns(run.points, run.summary, [(name, heading) for name, heading in KEY_METRICS if name in _SHOWN])
+    shown = columns(run.points, run.summary, _KEYS)
     numbers = [(column.heading, [_cut(column.cell(point)[1]) for point in listed]) for column in shown]
     left_out: list[str] = []
-    if console.is_terminal:
-        free = console.width - _width("verdict", ["✗ verdict"])
-        if sum(_width(*column) for column in [*names, *numbers]) > free:
-            if len(varying) > 1 and sum(_width(*column) for column in names) > free / 2:
-                console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
-                names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
-            numbers = _that_vary(numbers, expected_metrics(run.summary), shown, console)
-            numbers, left_out = _that_fit(numbers, free - sum(_width(*column) for column in names))
-    else:
-        console = Console(file=console.file, width=_UNLIMITED, color_system=None)
+    free = console.width - _width("verdict", ["✗ verdict"])
+    if sum(_width(*column) for column in [*names, *numbers]) > free:
+        if len(varying) > 1 and sum(_width(*column) for column in names) > free / 2:
+            console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
+            names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
+        numbers = _that_vary(numbers, expected_metrics(run.summary), shown, console)
+        numbers, left_out = _that_fit(numbers, free - sum(_width(*column) for column in names))
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading, _ in names:
         table.add_column(heading, overflow="fold", style="dim" if heading == "point" else "")

@@ -21,6 +21,7 @@ from testctl.report.answer_text import answer_text
 from testctl.report.looks import looks
 from testctl.serve import files
 from testctl.serve.answers import answer, compressed
+from testctl.serve.home import Home
 from testctl.serve.listing import Unknown
 from testctl.serve.plans import Plans
 from testctl.serve.point import Points
@@ -33,7 +34,7 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 def make_app(root: Path) -> Starlette:
     """The application over the runs of a directory."""
     runs, points = Runs(root), Points(root)
-    trends, plans = Trends(runs), Plans(runs)
+    trends, plans, home = Trends(runs), Plans(runs), Home(runs)
 
     def point(request: Request) -> dict[str, Any]:
         where = request.path_params
@@ -73,8 +74,9 @@ def make_app(root: Path) -> Starlette:
 
     answers: dict[str, Callable[[Request], Any]] = {
         "/api/looks": lambda _: looks(),
-        "/api/runs": lambda _: {"runs": runs.lines(), "results": root.name},
+        "/api/runs": lambda _: home.lists(),
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
+        "/api/runs/{run}/since": lambda request: home.since(request.path_params["run"]),
         "/api/runs/{run}/values": values,
         "/api/runs/{run}/sweeps": lambda request: runs.sweeps(request.path_params["run"]),
         "/api/runs/{run}/sweep": sweep,
@@ -83,6 +85,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/events": lambda request: points.events(**request.path_params),
         "/api/runs/{run}/points/{point}/packets": packets,
+        "/api/runs/{run}/points/{point}/requests": lambda request: points.requests(**request.path_params),
         "/api/plans/{plan}": plan,
         "/api/trends/{point}": trend,
     }

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testctl.compare import change_points
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.units import show_metric
 from testctl.report.factors import describe, factors
 from testctl.report.metrics import number_of
+from testctl.results import layout
 from testctl.serve.cache import Cache
 from testctl.serve.listing import Unknown
 from testctl.serve.runs import Found, Runs
@@ -19,14 +21,20 @@ RUNS = 60
 """Runs that are shown, the newest."""
 
 POINTS = 1000
-"""Points that are shown: those that the newest runs have."""
+"""Points that are shown: changed points first, then the points of the newest runs."""
+
+DIFFERENCES = ("verdict", "level", "digest", "")
+"""What differs between the last two runs of a point, the most important first; "": nothing."""
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """A run as its plan's page needs it: of each point its words, verdict and the metric."""
+    """A run as its plan's page needs it: of each point its name, verdict, the metric and the digest.
 
-    points: Mapping[str, tuple[str, str, float | None]]
+    Where the clock is real, digests differ each time and are "".
+    """
+
+    points: Mapping[str, tuple[str, str, float | None, str]]
     metrics: frozenset[str]
     flows: tuple[str, ...]
 
@@ -46,7 +54,8 @@ class Plans:
         shown = lines[:RUNS][::-1]
         seen = [self._look(str(line["name"]), metric, flow) for line in shown]
         names = {point: one[0] for run in seen for point, one in run.points.items()}
-        order = list(dict.fromkeys(point for run in reversed(seen) for point in run.points))
+        order = dict.fromkeys(point for run in reversed(seen) for point in run.points)
+        points = sorted((_point(point, names[point], metric, seen) for point in order), key=_rank)
         return {
             "plan": plan,
             "about": next((line["about"] for line in lines if line["about"]), ""),
@@ -59,8 +68,8 @@ class Plans:
                 for line in shown
             ],
             "runs_in_all": len(lines),
-            "points": [_point(point, names[point], metric, seen) for point in order[:POINTS]],
-            "points_in_all": len(order),
+            "points": points[:POINTS],
+            "points_in_all": len(points),
         }
 
     def _look(self, run: str, metric: str, flow: str) -> _Seen:
@@ -70,17 +79,27 @@ class Plans:
 
 def _see(found: Found, metric: str, flow: str) -> _Seen:
     varying = factors(found.points)
+    exact = kind_of(str(found.summary.get("testbed") or DEFAULT)).deterministic
     return _Seen(
-        {p.id: (describe(p, varying), p.verdict, number_of(p, metric, flow)) for p in found.points},
+        {
+            p.id: (describe(p, varying), p.verdict, number_of(p, metric, flow), p.digest if exact else "")
+            for p in found.points
+        },
         frozenset(name for point in found.points for values in point.metrics.values() for name in values),
         tuple(dict.fromkeys(name for point in found.points for name in point.metrics if name != "*")),
     )
+
+
+def _rank(point: Mapping[str, Any]) -> tuple[int, bool]:
+    """Points that changed first, and of those that did not the ones that do not pass."""
+    return DIFFERENCES.index(point["differs"]), point["verdicts"][-1] in ("pass", None)
 
 
 def _point(point: str, name: str, metric: str, seen: list[_Seen]) -> dict[str, Any]:
     there = [run.points.get(point) for run in seen]
     values = [None if one is None else one[2] for one in there]
     known = [value for value in values if value is not None]
+    levels = change_points(values)
     return {
         "id": point,
         "name": name,
@@ -89,5 +108,18 @@ def _point(point: str, name: str, metric: str, seen: list[_Seen]) -> dict[str, A
         "last": known[-1] if known else None,
         "shown": show_metric(metric, known[-1] if known else None),
         "change": (known[-1] - known[-2]) / abs(known[-2]) if len(known) > 1 and known[-2] else None,
-        "changes": change_points(values),
+        "changes": levels,
+        "differs": _differs(
+            [run for run in there if run is not None and run[1] != layout.UNJUDGED], new_level=len(values) - 1 in levels
+        ),
     }
+
+
+def _differs(there: Sequence[tuple[str, str, float | None, str]], *, new_level: bool) -> str:
+    """What differs between the last two runs that have a point, a name of DIFFERENCES."""
+    if len(there) < 2:
+        return ""
+    (_, was, _, before), (_, became, _, now) = there[-2:]
+    if was != became:
+        return "verdict"
+    return "level" if new_level else "digest" if before != now else ""

@@ -12,6 +12,7 @@ import numpy as np
 from testctl.charts.time_sequence import FLAGS
 from testctl.curves import Lane, Window
 from testctl.records.schema import FATES
+from testctl.report.completions import point_charts
 from testctl.report.point_page import chart_of, point_events, point_page
 from testctl.results import layout
 from testctl.serve import listing
@@ -48,6 +49,7 @@ class Points:
         return point_page(found) | {
             "run": place.parents[1].name,
             "packets": source.count,
+            "requests": source.requests,
             "duration_ns": duration_ns,
             "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MAX_LANES]],
             "lanes_in_all": len(lanes),
@@ -85,6 +87,19 @@ class Points:
 
         return self._drawn.get((place, name, window, lanes, bin_ns), _version(source), draw)
 
+    def requests(self, run: str, point: str) -> dict[str, Any]:
+        """The figures of a point's requests, which need no packets.  Raises Unknown, PlanError."""
+        place = listing.point_path(listing.run_path(self._root, run), point)
+        source = self._source(place)
+
+        def draw() -> dict[str, Any]:
+            with source.lock:
+                charts = [] if source.records is None else point_charts(source.records)
+                charts = charts[1:] if source.count else charts  # with packets the board has them over time
+                return {"figures": [chart.to_json() for chart in charts]}
+
+        return self._drawn.get((place, "requests"), _version(source), draw)
+
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""
         source = self._source(listing.point_path(listing.run_path(self._root, run), point))
@@ -102,7 +117,10 @@ class Points:
         return {"rows": [_in_words(row) for row in rows[:MAX_PACKETS]], "more": len(rows) > MAX_PACKETS}
 
     def _source(self, place: Path) -> Source:
-        version = tuple(stamp(place / name) for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS))
+        version = tuple(
+            stamp(place / name)
+            for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS, layout.REQUESTS)
+        )
         return self._sources.get(place, version, lambda: read_source(place))
 
 

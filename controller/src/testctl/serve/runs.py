@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,9 @@ MOST_HEAD = 16 << 20
 
 _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 
+LONG_S, MANY_TIMES = 120.0, 20
+"""A run in progress is probably stopped if no point ended in LONG_S seconds and MANY_TIMES the time of a point."""
+
 ALL_FLOWS = ""
 """As a flow's name: one number for all flows of a point."""
 
@@ -49,11 +54,14 @@ class Runs:
         self._found = Cache(8)
         self._pages = Cache(8)
         self._sweeps = Cache(8)
+        self._totals = Cache(50)
         self._figures = Cache(32)
 
     def lines(self) -> list[dict[str, Any]]:
         """Every run in one line, newest first."""
-        lines = [self._heads.get(name, _version(path), partial(_line, path)) for name, path in self._all()]
+        lines = [self._heads.get(name, _version(path), partial(self._line, path)) for name, path in self._all()]
+        now = time.time()
+        lines = [line if line["progress"] is None else line | _left(line["progress"], now) for line in lines]
         return sorted(lines, key=lambda line: (str(line["started"]), str(line["name"])), reverse=True)
 
     def find(self, name: str) -> Found:
@@ -64,7 +72,12 @@ class Runs:
     def page(self, name: str) -> dict[str, Any]:
         """A run for the page: its facts, what varies, its points."""
         found = self.find(name)
-        return self._pages.get(found.path.name, id(found), lambda: _page(found))
+        page = self._pages.get(found.path.name, id(found), lambda: _page(found))
+        if found.state == "in progress":
+            return page | next(
+                ({"progress": line["progress"]} for line in self.lines() if line["name"] == page["name"]), {}
+            )
+        return page
 
     def name_of(self, run: str, point: str) -> str:
         """A point in words: what distinguishes it from the others of its run; "" when that is not known."""
@@ -96,6 +109,10 @@ class Runs:
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
 
+    def _line(self, path: Path) -> dict[str, Any]:
+        total = partial(self._totals.get, path.name, stamp(path / layout.EXPANDED), lambda: len(_order(path)))
+        return _line(path, total)
+
 
 def value_of(point: RunPoint, metric: str, flow: str) -> float | None:
     """A metric of a point as a number; of all its flows together where no flow is named."""
@@ -107,11 +124,12 @@ def _version(run: Path) -> tuple[Any, ...]:
     return stamp(run), stamp(run / layout.SUMMARY), stamp(run / layout.POINTS)
 
 
-def _line(path: Path) -> dict[str, Any]:
+def _line(path: Path, total: Callable[[], int]) -> dict[str, Any]:
+    """A run in one line.  total: the number of points of its plan, called while it is in progress."""
     progress = path.name.endswith(layout.IN_PROGRESS)
     line: dict[str, Any] = {"name": path.name, "state": "in progress" if progress else "complete", "damage": ""}
     try:
-        head = _head(path) if not progress else _so_far(path)
+        head = _head(path) if not progress else _so_far(path, total())
     except Exception as error:  # noqa: BLE001  one damaged run must not take away the list of all
         head = {}
         line |= {"state": "damaged", "damage": _plain(error)}
@@ -124,6 +142,7 @@ def _line(path: Path) -> dict[str, Any]:
         "started": str(head.get("started") or time_of(path)),
         "digest": str(head.get("digest") or ""),
         "overrides": overrides_of(head),
+        "progress": head.get("progress") if progress else None,
         "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
         "counts": {verdict: counts.get(verdict, 0) for verdict in _SHOWN} if isinstance(counts, dict) else {},
     }
@@ -154,12 +173,37 @@ def _head(run: Path) -> dict[str, Any]:
     return dict(value)
 
 
-def _so_far(run: Path) -> dict[str, Any]:
-    """What is known of a run in progress: the verdicts of its finished points."""
+def _so_far(run: Path, total: int) -> dict[str, Any]:
+    """The state of a run in progress: verdicts of its finished points, and its pace."""
     counts: Counter[str] = Counter()
+    computed, spent, last = 0, 0.0, 0.0
     for path in listing.points(run).values():
-        counts[layout.verdict_shown(run, str(listing.own_json(path, layout.VERDICT).get("verdict")))] += 1
-    return {"counts": dict(counts)}
+        file = listing.own_json(path, layout.VERDICT)
+        counts[layout.verdict_shown(run, str(file.get("verdict")))] += 1
+        if not file.get("reused_from") and isinstance(took := file.get("wall_s"), int | float):
+            computed, spent, last = computed + 1, spent + took, max(last, path.stat().st_mtime)
+    return {"counts": dict(counts), "progress": _progress(run, sum(counts.values()), total, (computed, spent, last))}
+
+
+def _progress(run: Path, done: int, total: int, computed: tuple[int, float, float]) -> dict[str, Any] | None:
+    """Finished points, all points, seconds a point at the pace so far, and when the last one was finished."""
+    count, spent, last = computed
+    if not total:
+        return None
+    try:
+        began = datetime.fromisoformat(time_of(run)).timestamp()
+    except ValueError:  # a name without a time, or with none that there is
+        began = last - spent
+    at_once = max(1.0, spent / (last - began)) if last > began else 1.0
+    return {"done": done, "points": total, "pace_s": spent / count / at_once if count else None, "last": last}
+
+
+def _left(progress: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """The progress with the seconds left; None where no point is finished, or the next one is long overdue."""
+    waiting, pace, quiet = progress["points"] - progress["done"], progress["pace_s"], now - progress["last"]
+    known = pace is not None and waiting > 0 and quiet < max(LONG_S, MANY_TIMES * pace)
+    left = max(pace, waiting * pace - quiet) if known else None
+    return {"progress": {"done": progress["done"], "points": progress["points"], "left_s": left}}
 
 
 def _find(path: Path) -> Found:

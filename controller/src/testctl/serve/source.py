@@ -85,7 +85,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Source:
-    """A point's files, by name, and its records; None without packets.  `lock` is held while curves are computed."""
+    """A point's files, by name, and its records; None without packets and requests.
+
+    `lock` is held while curves are computed.
+    """
 
     path: Path
     asked: Mapping[str, Any]
@@ -97,6 +100,12 @@ class Source:
     def count(self) -> int:
         """How many packets were recorded."""
         return 0 if self.records is None else int(self.records.packets.num_rows)
+
+    @property
+    def requests(self) -> int:
+        """How many requests were recorded."""
+        table = None if self.records is None else self.records.requests
+        return 0 if table is None else int(table.num_rows)
 
     @property
     def duration_ns(self) -> int:
@@ -134,7 +143,7 @@ def read_source(path: Path) -> Source:
     asked = listing.own_json(path, layout.POINT)
     names = (layout.PACKETS, layout.TCP_INFO, layout.TCP_EVENTS, layout.REQUESTS, layout.STALLS, layout.OUTCOME)
     files = {name: found for name in names if (found := listing.own_file(path, name)) is not None}
-    if layout.PACKETS not in files:
+    if layout.PACKETS not in files and layout.REQUESTS not in files:
         return Source(path, asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
@@ -143,7 +152,7 @@ def read_source(path: Path) -> Source:
         if name in files
     }
     sampled = tables[layout.TCP_INFO] if layout.TCP_INFO in tables else TCP_INFO.empty_table()
-    packets = Columns(files[layout.PACKETS], PACKETS)
+    packets = Columns(files[layout.PACKETS], PACKETS) if layout.PACKETS in files else PACKETS.empty_table()
     try:
         point, became = PointSpec.from_json(asked), Outcome.from_json(outcome)
     except ValueError as error:

@@ -28,7 +28,7 @@ const shaded = (spec, dark) => JSON.parse(Object.entries(dark).reduce((text, [on
 const PANEL = 230;
 const sized = (spec, element) => {
   if (!spec.facet) return { width: "container", autosize: { type: "fit", contains: "padding" }, ...spec };
-  const wide = element.clientWidth - 70;
+  const wide = element.clientWidth - 84; // without the axis and its title
   const columns = Math.max(1, Math.min(spec.columns, spec.facet.sort.length, Math.floor(wide / PANEL)));
   return { ...spec, columns, spec: { width: Math.max((wide - 24 * (columns - 1)) / columns, PANEL / 2), height: 220, ...spec.spec } };
 };

@@ -74,7 +74,7 @@ const pointAnswer = async ({ run, together, not_drawn: notDrawn }, asked, [what,
   const { id, name: words } = run.points[at];
   const element = byId(`d-${id}`);
   const recorded = element && await read(`d-${element.dataset.same || id}`); // a point whose packets are those of another has its data
-  if (what === "events") return recorded?.events ?? {};
+  if (what === "events" || what === "requests") return recorded?.[what] ?? {};
   if (what === "figures") return seenIn(inWindow(recorded.figures[name] ?? [], parameters), parameters);
   const details = (await read(`m-${Math.floor(at / together)}`))[id];
   return { ...details, packets: 0, duration_ns: 0, lanes: [], lanes_in_all: 0, figures: [], stalls: { rows: [], in_all: 0 }, ...recorded?.page,

@@ -6,6 +6,7 @@ import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";
 import { eventLists } from "./lists.js";
 import { stallList } from "./stalls.js";
+import { chartFigure } from "./sweep.js";
 
 const FEW = 2e6; // ns: windows up to here have a table of packets when asked for
 
@@ -20,14 +21,18 @@ export const showPoint = async (place, now, ready) => {
   if (page.reason) place.append(make("p", { class: "error" }, page.reason));
   place.append(make("div", { class: "choices" }, markButton(name, `point ${page.id}`),
     isExport() ? null : make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
-    make("span", { class: "note" }, page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets")));
+    make("span", { class: "note" }, [page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets", page.requests && many(page.requests, "request")].filter(Boolean).join("; "))));
   place.append(make("details", { class: "small" }, make("summary", {}, isExport() ? "What was asked" : "What was asked, and files"), tuples(page),
     ...(isExport() ? [] : [make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`)]), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
 
+  const requests = await requestFigures(page, run, id, all);
   if (!page.figures.length) {
-    place.append(make("p", { class: "note" }, page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above." : "This point has no packets' records, so that there is nothing to draw."), metrics(page));
+    const why = page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above."
+      : `This point has no packets' records${requests ? "" : ", so that there is nothing to draw"}.`;
+    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page));
+    if (ready()) requests?.draw();
     queueMicrotask(() => drawn("figures"));
-    return { mark: name };
+    return { mark: name, restyle: () => requests?.draw() };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
     { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), ...extra }));
@@ -39,8 +44,9 @@ export const showPoint = async (place, now, ready) => {
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
   let lists = null;
   const events = make("div");
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, events, stalls.element, isExport() ? "" : packets.element, metrics(page));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page));
   ready(); // the figures need their width
+  requests?.draw();
   board.show();
   ask(["runs", run, "points", id, "events"]).then((found) => {
     lists = eventLists(found, all, (one) => {
@@ -52,11 +58,19 @@ export const showPoint = async (place, now, ready) => {
   return {
     mark: name,
     keys: { ...zoomKeys(board), n: () => stalls.step(1, board), p: () => stalls.step(-1, board) },
-    restyle: () => { board.restyle(); lists?.restyle(); },
+    restyle: () => { board.restyle(); requests?.draw(); lists?.restyle(); },
     leave: () => board.leave(),
     same: (next) => next.path.join("/") === now.path.join("/"),
     update: (next) => { board.set(viewOf(next.query) || board.whole, false); changed(); },
   };
+};
+
+// Completion times over time, their distribution, slowdown by size: they need no packets.
+const requestFigures = async (page, run, id, looks) => {
+  if (!page.requests) return null;
+  const figures = (await ask(["runs", run, "points", id, "requests"])).figures.map((chart) => chartFigure(chart, looks));
+  return figures.length ? { element: make("section", {}, make("h2", {}, "Requests"), make("div", { class: "sweeps" }, ...figures.map((one) => one.element))),
+    draw: () => figures.forEach((one) => one.draw()) } : null;
 };
 
 export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],

@@ -4,6 +4,7 @@ import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isEx
 import { claimTable, expectationTable, failureTables, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
+import { going, since } from "./runs.js";
 import { sweepSection } from "./sweeps.js";
 
 const FIRST = ["fail", "invalid", "broken", "skip", "not judged yet", "pass"]; // the order of the table
@@ -92,12 +93,20 @@ const head = (run, all) => [
   make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
   run.about ? make("p", { class: "about" }, run.about) : "", changed(run) ?? "",
   make("div", { class: "verdict" }, counts(run.counts, all), run.found ? make("strong", {}, run.found) : null),
-  run.state === "in progress" ? make("p", { class: "note" }, "This run is not finished (or was stopped): these are its points so far.") : "",
+  run.state === "in progress" ? make("p", { class: "note" }, run.progress ? `${going(run.progress)}. ` : "", "This run is not finished (or was stopped): these are its points so far.") : "",
   run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
-  run.night ? make("p", {}, ...(run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : []), run.night.text) : "",
+  run.night ? make("p", {}, ...(run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : []), run.night.text) : changes(run),
   isExport() ? "" : links(run)];
+
+// Since the run before, which a server alone knows.
+const changes = (run) => {
+  if (isExport() || run.state !== "complete") return "";
+  const words = make("p");
+  since(run.name).then((found) => words.replaceChildren(...found));
+  return words;
+};
 
 // The plan's page, and the files of the run that are there.
 const links = (run) => make("p", { class: "links note" }, make("a", { href: route(["plan", run.plan]) }, "all runs of this plan"),

@@ -1,40 +1,111 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of runs.
-import { ask, badge, changed, choose, counts, drawn, here, looks, make, route, scroll, sorted, table, when } from "./dom.js";
+// The home page: plans with their last verdict, and the list of runs.
+import { ask, badge, changed, choose, counts, drawn, here, inOrder, looks, make, many, route, scroll, showTime, sortHeads, sorted, table, when } from "./dom.js";
+import { spark } from "./spark.js";
+
+const MAX = 300; // rows of runs; the search finds the others
+const HEADS = ["plan", "started (UTC)", "points", "digest", "kernel", "directory"];
+const keys = [(run) => run.plan, (run) => run.started, (run) => Object.values(run.counts).join(" "), (run) => run.digest, (run) => run.kernels.join(" "), (run) => run.name];
 
 export const showRuns = async (place) => {
-  const [{ runs }, all] = await Promise.all([ask(["runs"]), looks()]);
-  const rows = runs.map((run) => {
-    const state = run.state === "complete" ? null : badge("", all, run.state);
-    const row = make("tr", {},
-      make("td", { class: "wide" }, make("a", { href: route(["run", run.name]), "data-item": true }, run.plan), " ", state,
-        changed(run),
-        run.damage ? make("div", { class: "note" }, run.damage) : null),
-      make("td", { class: "nowrap" }, when(run.started)),
-      make("td", {}, counts(run.counts, all)),
-      make("td", {}, run.digest ? make("code", { title: run.digest }, run.digest.slice(0, 12)) : "–"),
-      make("td", { class: "nowrap" }, run.kernels.join(", ") || "–"),
-      make("td", {}, make("code", {}, run.name)));
-    row.dataset.text = `${run.plan} ${run.name} ${run.about} ${run.started} ${run.digest} ${run.kernels.join(" ")} ${run.state} ${run.overrides.join(" ")}`.toLowerCase();
-    return row;
-  });
-  const none = make("p", { class: "note", hidden: true }, "No run is like that.");
-  const state = { words: "", plan: here().query.plan || "" };
-  const filter = () => {
-    let left = 0;
-    rows.forEach((row, i) => { left += !(row.hidden = (state.plan && runs[i].plan !== state.plan) || !state.words.split(/\s+/).every((word) => row.dataset.text.includes(word))); });
-    none.hidden = left > 0;
-    about.hidden = !state.plan;
-    about.replaceChildren(make("a", { href: route(["plan", state.plan]) }, `Trends of ${state.plan}`));
+  const [{ runs, plans }, all] = await Promise.all([ask(["runs"]), looks()]);
+  const texts = runs.map(wordsOf);
+  const state = { words: "", plan: here().query.plan || "", sort: null };
+  const list = scroll("Runs");
+  const said = make("p", { class: "note" });
+  const about = make("span");
+  const found = () => {
+    const words = state.words.split(/\s+/);
+    const fit = runs.filter((run, i) => (!state.plan || run.plan === state.plan) && words.every((word) => texts[i].includes(word)));
+    if (!state.sort) return fit;
+    const [column, up] = state.sort;
+    return fit.sort((a, b) => inOrder(keys[column](a), keys[column](b), up));
   };
-  const about = make("span", { hidden: true });
-  const plans = [...new Set(runs.map((run) => run.plan))].sort();
-  place.append(make("h1", {}, "Runs"));
-  if (!runs.length) place.append(make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."));
-  else place.append(make("div", { class: "choices" }, choose("plan", [["", "all plans"], ...plans.map((name) => [name, name])], state.plan,
-    (value) => { state.plan = value; history.replaceState(null, "", route([], { plan: value })); filter(); }), about),
-  scroll("Runs", sorted(table(["plan", "started (UTC)", "points", "digest", "kernel", "directory"], rows))), none);
-  filter();
+  const show = () => {
+    const fit = found();
+    said.textContent = !fit.length ? "No run has these words." : fit.length > MAX ? `The first ${MAX} of ${many(fit.length, "run")} are shown; the search finds the others.` : "";
+    about.replaceChildren(...(state.plan ? [make("a", { href: route(["plan", state.plan]) }, `Trends of ${state.plan}`)] : []));
+    const element = table(HEADS, fit.slice(0, MAX).map((run) => rowOf(run, all)));
+    sortHeads([...element.tHead.rows[0].cells], (column, up) => {
+      state.sort = [column, up];
+      show();
+      list.querySelectorAll("thead th")[column].querySelector("button").focus();
+    }, state.sort);
+    list.hidden = !fit.length;
+    list.replaceChildren(element);
+    overview.search(state.plan, words());
+  };
+  const words = () => state.words.split(/\s+/);
+  const overview = planTable(plans, all);
+  const names = plans.map((plan) => plan.plan).sort();
+  if (!runs.length) place.append(make("h1", {}, "Runs"), make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."));
+  else {
+    place.append(make("h1", {}, "Plans"), overview.element, make("h2", {}, "Runs"),
+      make("div", { class: "choices" }, choose("plan", [["", "all plans"], ...names.map((name) => [name, name])], state.plan,
+        (value) => { state.plan = value; history.replaceState(null, "", route([], { plan: value })); show(); }), about), said, list);
+    show();
+    overview.fill();
+  }
   queueMicrotask(() => drawn("runs"));
-  return { search: (words) => { state.words = words; filter(); } };
+  return { search: (text) => { state.words = text; show(); }, leave: () => overview.leave() };
+};
+
+// What the search looks at; of verdicts those that a point of the run has.
+const wordsOf = (run) => [run.plan, run.name, run.about, run.started, run.digest, ...run.kernels, run.state, ...run.overrides,
+  ...Object.keys(run.counts).filter((verdict) => run.counts[verdict])].join(" ").toLowerCase();
+
+const rowOf = (run, all) => make("tr", {},
+  make("td", { class: "wide" }, make("a", { href: route(["run", run.name]), "data-item": true }, run.plan), " ", run.state === "complete" ? null : badge("", all, run.state),
+    changed(run), run.damage ? make("div", { class: "note" }, run.damage) : null),
+  make("td", { class: "nowrap" }, when(run.started)),
+  make("td", {}, run.progress ? make("div", {}, going(run.progress)) : null, counts(run.counts, all)),
+  make("td", {}, run.digest ? make("code", { title: run.digest }, run.digest.slice(0, 12)) : "–"),
+  make("td", { class: "nowrap" }, run.kernels.join(", ") || "–"),
+  make("td", {}, make("code", {}, run.name)));
+
+// "24 of 48 points, about 31 s left"
+export const going = ({ done, points, left_s: left }) => `${done} of ${many(points, "point")}${left === null ? "" : `, about ${clock(left)} left`}`;
+const clock = (seconds) => (seconds < 100 ? showTime(Math.ceil(seconds) * 1e9) : `${Math.round(seconds / 60)} min`);
+
+const planTable = (plans, all) => {
+  const cells = plans.map(() => make("td", { class: "wide" }, "…"));
+  const rows = plans.map((plan, i) => make("tr", {},
+    make("td", { class: "wide" }, make("a", { href: route(["plan", plan.plan]), title: plan.about }, plan.plan),
+      plan.going ? make("div", { class: "note" }, make("a", { href: route(["run", plan.going.name]) }, "in progress"), plan.going.progress ? `: ${going(plan.going.progress)}` : "") : null),
+    make("td", { "data-sort": i }, counts(plan.last.counts, all)),
+    cells[i],
+    make("td", { class: "trend" }, spark(plan.shares.map((one) => one.share), plan.shares.map((one) => one.verdict), all, { range: [0, 1] })),
+    make("td", { class: "nowrap", "data-sort": plan.last.started }, make("a", { href: route(["run", plan.last.name]) }, when(plan.last.started))),
+    make("td", { class: "number" }, String(plan.runs))));
+  const texts = plans.map((plan) => `${plan.plan} ${plan.about} ${Object.keys(plan.last.counts).filter((verdict) => plan.last.counts[verdict]).join(" ")}`.toLowerCase());
+  let left = false;
+  return {
+    element: scroll("Plans", sorted(table(["plan", "last verdict", "since the run before", make("th", { scope: "col", "data-plain": true }, "passed, over the runs"), "last run (UTC)", make("th", { scope: "col", class: "number" }, "runs")], rows))),
+    search: (plan, words) => rows.forEach((row, i) => { row.hidden = (plan && plans[i].plan !== plan) || !words.every((word) => texts[i].includes(word)); }),
+    leave: () => { left = true; },
+    // One plan after the other: each needs two whole summaries.
+    fill: async () => {
+      for (const [i, plan] of plans.entries()) {
+        if (left) return;
+        cells[i].replaceChildren(...(plan.last.state === "complete" ? await since(plan.last.name) : [""]));
+      }
+    },
+  };
+};
+
+// What changed in a run since the one before, in words: the most important first.
+export const since = async (run) => {
+  let found;
+  try { found = await ask(["runs", run, "since"]); } catch (error) { return [make("span", { class: "note" }, error.message)]; }
+  const night = found.in_all > found.points ? `${found.points} of ${many(found.in_all, "point")}` : "";
+  if (!found.since) return [[night, "the first run"].filter(Boolean).join("; ")];
+  const parts = [
+    found.new_failures && many(found.new_failures, "new failure"),
+    found.verdicts && `${many(found.verdicts, "point")} with another verdict`,
+    found.digests && `${many(found.digests, "point")} with another digest`,
+    found.new && `${many(found.new, "point")} more`,
+    found.gone && `${many(found.gone, "point")} less`,
+  ].filter(Boolean);
+  const text = parts.join(", ") || (found.digests === null ? "no other verdict" : "no change");
+  return [make("span", { class: found.new_failures ? "worse" : "" }, text), make("div", { class: "note" }, night ? `${night}, ` : "", "since ", make("a", { href: route(["run", found.since]) }, found.since))];
 };

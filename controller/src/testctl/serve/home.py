@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plans with their last verdicts and shares that passed, and what changed in a plan's last run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.untrusted import misfit
+
+from testctl.core.testbed_kind import kind_of
+from testctl.results import layout, shapes
+from testctl.results.provenance import Provenance
+from testctl.serve import listing
+from testctl.serve.cache import Cache, stamp
+from testctl.serve.listing import Unknown
+from testctl.serve.runs import Runs
+
+RUNS = 30
+"""Runs of a plan whose shares are shown, the newest."""
+
+WORST_FIRST = ("fail", "broken", "invalid", "skip", layout.UNJUDGED, "pass")
+
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A run as it is compared with another: point -> (verdict, digest)."""
+
+    points: Mapping[str, tuple[str, str]]
+    deterministic: bool
+    nightly: bool
+    since: str | None
+    """The run that a nightly run was compared with; None: it is the first, or no nightly run."""
+    not_run: int
+    """Points of the plan that a nightly run left out."""
+
+
+class Home:
+    """What the home page shows of a results directory."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._judged = Cache(1000)
+        self._shown: Sequence[Line] = ()
+
+    def lists(self) -> dict[str, Any]:
+        """All runs in one line each, newest first, and their plans (plans_of)."""
+        self._shown = self._runs.lines()
+        return {"runs": self._shown, "plans": plans_of(self._shown), "results": self._runs.root.name}
+
+    def since(self, run: str) -> dict[str, Any]:
+        """What changed in a complete run since the one of its plan before, in counts of points.
+
+        A nightly run is compared with the nightly run before it, as it was made; another with the newest one before it
+        that has the same --set and --without.  Raises Unknown, PlanError.
+        """
+        shown = self._shown
+        if not any(line["name"] == run for line in shown):
+            shown = self._runs.lines()
+        at = next((i for i, line in enumerate(shown) if line["name"] == run and line["state"] == "complete"), None)
+        if at is None:
+            raise Unknown(f"no complete run here is named {run[:100]!r}")
+        now = self._look(run)
+        earlier = [line for line in shown[at + 1 :] if (line["plan"], line["state"]) == (shown[at]["plan"], "complete")]
+        if now.nightly:
+            before = next((line for line in earlier if line["name"] == now.since), None)
+        else:
+            before = next((line for line in earlier if line["overrides"] == shown[at]["overrides"]), None)
+        counts = {"since": None, "points": len(now.points), "in_all": len(now.points) + now.not_run}
+        return (
+            counts
+            if before is None
+            else counts | _difference(str(before["name"]), self._look(str(before["name"])), now)
+        )
+
+    def _look(self, run: str) -> _Judged:
+        """A run of a listing, so that its name can be part of a path."""
+        path = self._runs.root / run
+        return self._judged.get(
+            run, stamp(path / layout.SUMMARY), lambda: _judged(listing.own_json(path, layout.SUMMARY))
+        )
+
+
+def plans_of(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """The plans, each with its newest run and the shares that passed, oldest first; failures first."""
+    by: dict[str, list[Line]] = {}
+    for line in lines:
+        by.setdefault(str(line["plan"]), []).append(line)
+    plans = [_plan(name, of) for name, of in by.items()]  # of one verdict: the newest stays first
+    return sorted(plans, key=lambda plan: WORST_FIRST.index(plan["verdict"]) if plan["verdict"] else len(WORST_FIRST))
+
+
+def worst(counts: Mapping[str, int]) -> str:
+    """The verdict of a run by its counts; "" where it has no point."""
+    return next((verdict for verdict in WORST_FIRST if counts.get(verdict)), "")
+
+
+def _plan(name: str, lines: list[Line]) -> dict[str, Any]:
+    complete = [line for line in lines if line["state"] == "complete"]
+    last = complete[0] if complete else lines[0]
+    going = next((line for line in lines if line["state"] == "in progress"), None)
+    return {
+        "plan": name,
+        "about": next((line["about"] for line in lines if line["about"]), ""),
+        "verdict": worst(last["counts"]),
+        "last": {key: last[key] for key in ("name", "started", "counts", "state", "overrides")},
+        "going": {"name": going["name"], "progress": going["progress"]} if going else None,
+        "runs": len(lines),
+        "shares": [
+            {"share": _share(line["counts"]), "verdict": worst(line["counts"])} for line in complete[:RUNS][::-1]
+        ],
+    }  # fmt: skip
+
+
+def _share(counts: Mapping[str, int]) -> float | None:
+    """Points that passed of those that were measured; None where none was."""
+    measured = sum(counts.values()) - counts.get("skip", 0)
+    return counts.get("pass", 0) / measured if measured else None
+
+
+def _judged(summary: Mapping[str, Any]) -> _Judged:
+    entries = summary.get("points")
+    if not isinstance(entries, list) or any(misfit(entry, shapes.ENTRY) for entry in entries):
+        raise PlanError(f"{layout.SUMMARY}: want points as testctl writes them")
+    nightly = summary.get("nightly")
+    since, not_run = (nightly.get("since"), nightly.get("not_run")) if isinstance(nightly, Mapping) else (None, None)
+    return _Judged(
+        {str(entry["id"]): (str(entry["verdict"]), str(entry.get("digest", ""))) for entry in entries},
+        kind_of(Provenance.from_json(summary).testbed).deterministic,
+        isinstance(nightly, Mapping),
+        since if isinstance(since, str) else None,
+        len(not_run) if isinstance(not_run, list) else 0,
+    )
+
+
+def _difference(name: str, before: _Judged, now: _Judged) -> dict[str, Any]:
+    both = [(before.points[point], result) for point, result in now.points.items() if point in before.points]
+    verdicts = [(was, became) for (was, _), (became, _) in both if was != became]
+    exact = before.deterministic and now.deterministic
+    return {
+        "since": name,
+        "verdicts": len(verdicts),
+        "new_failures": sum(became == "fail" for _, became in verdicts),
+        "digests": sum(was != became for (_, was), (_, became) in both) if exact else None,
+        "new": len(now.points) - len(both),
+        "gone": len(before.points) - len(both),
+    }

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The home page's plans: last verdict, shares that passed, what changed since the run before, and progress."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testctl.serve.home import Home, worst
+from testctl.serve.listing import Unknown
+from testctl.serve.plans import Plans
+from testctl.serve.runs import Runs
+
+from controller.tests.serve.conftest import make_run
+
+Made = Callable[..., Path]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Makes a complete run of a day: "other" has a digest and a verdict that differ at its first point."""
+
+    def make(day: int, *, other: bool = False, **entries: Any) -> Path:
+        run = make_run(tmp_path, day, {"loss": "fail" if other else "pass", "ack_owed": "pass"})
+        path = run / "summary.json"
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        points = summary.pop("points")
+        if other:
+            points[0]["digest"] = "another"
+        path.write_text(json.dumps(summary | {"points": points} | entries, indent=1), encoding="utf-8")
+        return run
+
+    return make
+
+
+def test_a_plan_has_the_verdict_of_its_newest_run_and_the_shares_that_passed(tmp_path: Path, made: Made) -> None:
+    made(1)
+    last = made(2, other=True)
+    make_run(tmp_path, 3, {"loss": "pass"}, "sound")
+    failing, sound = Home(Runs(tmp_path)).lists()["plans"]
+    assert (failing["plan"], failing["verdict"], failing["last"]["name"], failing["runs"]) == (
+        "two",
+        "fail",
+        last.name,
+        2,
+    )
+    assert failing["shares"] == [{"share": 1.0, "verdict": "pass"}, {"share": 0.5, "verdict": "fail"}]
+    assert (sound["plan"], sound["verdict"]) == ("sound", "pass")
+
+
+def test_points_with_another_verdict_or_digest_are_counted(tmp_path: Path, made: Made) -> None:
+    first = made(1)
+    home = Home(Runs(tmp_path))
+    assert home.since(first.name) == {"since": None, "points": 2, "in_all": 2}
+    second = made(2, other=True)
+    counts = {"verdicts": 1, "new_failures": 1, "digests": 1, "new": 0, "gone": 0}
+    found = home.since(second.name)
+    assert {"since": found["since"]} | {name: found[name] for name in counts} == {"since": first.name} | counts
+    with pytest.raises(Unknown):
+        home.since("none")
+
+
+def test_a_real_clock_has_other_digests_each_time(tmp_path: Path, made: Made) -> None:
+    made(1, testbed="netns")
+    second = made(2, other=True, testbed="netns")
+    assert Home(Runs(tmp_path)).since(second.name)["digests"] is None
+
+
+def test_a_run_is_compared_with_one_of_the_same_set(tmp_path: Path, made: Made) -> None:
+    first = made(1)
+    path = made(2) / "summary.json"
+    path.write_text(
+        json.dumps({"overrides": ["a.b=1"]} | json.loads(path.read_text(encoding="utf-8"))), encoding="utf-8"
+    )
+    assert Home(Runs(tmp_path)).since(made(3).name)["since"] == first.name
+
+
+def test_a_night_says_since_which_and_how_many_of_all_points(tmp_path: Path, made: Made) -> None:
+    first = made(1)
+    made(2)
+    night = made(3, nightly={"since": first.name, "not_run": [{"id": "a"}, {"id": "b"}, {"id": "c"}]})
+    found = Home(Runs(tmp_path)).since(night.name)
+    assert (found["since"], found["points"], found["in_all"]) == (first.name, 2, 5)
+    odd = made(4, nightly={"since": "../../gone", "not_run": 7})
+    assert Home(Runs(tmp_path)).since(odd.name)["since"] is None
+
+
+@pytest.fixture
+def going(tmp_path: Path) -> Path:
+    """A run in progress, begun 20 s ago: one of three points is finished, since 10 s."""
+    run = make_run(tmp_path, 1, {"loss": "pass"})
+    begun = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() - 20))
+    path = run.rename(tmp_path / f"{begun}-two.in-progress")
+    (path / "summary.json").unlink()
+    expanded = {"points": [{"id": name} for name in ("loss", "a", "b")]}
+    (path / "plan.expanded.json").write_text(json.dumps(expanded), encoding="utf-8")
+    os.utime(path / "points" / "loss", (time.time() - 10,) * 2)
+    return path
+
+
+def test_a_run_in_progress_says_how_many_of_how_many_and_how_long(tmp_path: Path, going: Path) -> None:
+    (line,) = Runs(tmp_path).lines()
+    assert (line["progress"]["done"], line["progress"]["points"]) == (1, 3)
+    assert line["progress"]["left_s"] is not None
+    assert Runs(tmp_path).page(going.name)["progress"]["points"] == 3
+
+
+def test_a_stopped_run_has_no_time_left(tmp_path: Path, going: Path) -> None:
+    os.utime(going / "points" / "loss", (time.time() - 9000,) * 2)
+    (line,) = Runs(tmp_path).lines()
+    assert line["progress"]["left_s"] is None
+
+
+def test_a_plans_points_that_changed_are_first(tmp_path: Path, made: Made) -> None:
+    made(1)
+    run = made(2)
+    path = run / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    summary["points"][1]["verdict"] = "fail"
+    path.write_text(json.dumps(summary, indent=1), encoding="utf-8")
+    points = Plans(Runs(tmp_path)).page("two", "throughput_bps", "")["points"]
+    assert [(point["id"], point["differs"]) for point in points] == [("ack_owed", "verdict"), ("loss", "")]
+
+
+def test_the_verdict_of_a_run_is_its_worst() -> None:
+    assert worst({"pass": 3, "skip": 1}) == "skip"
+    assert worst({"pass": 3, "fail": 0}) == "pass"
+    assert worst({}) == ""
