@@ -20,7 +20,7 @@ def finding(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
     if not total:
         return ""
     if passed == total:
-        return f"all {total} points pass" if total > 1 else "its point passes"
+        return {1: "its point passes", 2: "both points pass"}.get(total, f"all {total} points pass")
     failed = [point for point in points if point.verdict == "fail"]
     first = _failed(points, failed, expected) if failed else f"{passed} of {counted(total, 'point')} pass"
     return "; ".join([first, *_others(points)])

@@ -86,7 +86,9 @@ def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> Figu
     xs = [factor for factor in swept if len(factor.values) <= MAX_X]
     if not metric or not xs:
         return None
-    by = next((factor.key for factor in swept if factor is not xs[0] and len(factor.values) <= MAX_BY), "")
+    flows = any(len([flow for flow in point.metrics if metric in point.metrics[flow]]) > 1 for point in points)
+    other = next((factor.key for factor in swept if factor is not xs[0] and len(factor.values) <= MAX_BY), "")
+    by = other or (FLOW if flows and len(flows_of(points)) <= MAX_BY else "")
     title = title_of({"metric": metric, "x": xs[0].key, "by": by, "facet": ""})
     return FigureSpec(title, "metric", metric=metric, x=xs[0].key, by=by)
 
