@@ -67,7 +67,7 @@ def _columns(data: Any) -> Any:
     if len(data) <= _SHORT or {type(value) for value in data} - {int, NoneType} or data[0] is None:
         return [_columns(value) for value in data]
     gaps = [place for place, value in enumerate(data) if value is None]
-    filled = list(accumulate(data, lambda before, value: before if value is None else value))
+    filled: list[int] = list(accumulate(data, lambda before, value: before if value is None else value))
     return {COLUMN: column(filled), **({MISSING: gaps} if gaps else {})}
 
 

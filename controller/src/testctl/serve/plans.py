@@ -12,10 +12,11 @@ from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.units import show_metric
 from testctl.report.factors import describe, factors
 from testctl.report.metrics import number_of
+from testctl.report.run_page import Found
 from testctl.results import layout
 from testctl.serve.cache import Cache
 from testctl.serve.listing import Unknown
-from testctl.serve.runs import Found, Runs
+from testctl.serve.runs import Runs
 
 RUNS = 60
 """Runs that are shown, the newest."""
