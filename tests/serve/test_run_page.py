@@ -26,7 +26,7 @@ NIGHT = {
 
 @dataclass(frozen=True)
 class Pages:
-    """A sweep, the same as the second of two nights, and recorded connections: their names and their reports."""
+    """A sweep, the same as the second of two nightly runs, and recorded connections: their names and their reports."""
 
     address: str
     sweep: Path
@@ -110,7 +110,7 @@ def test_an_expectation_has_its_bound_and_what_was_found(open_shown: Any, pages:
 
 
 @BOTH
-def test_a_night_says_what_is_new(open_shown: Any, pages: Pages, of: str) -> None:
+def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.night)
     said = page.locator("main p", has_text="new failure").inner_text()
     assert said == f"since {BEFORE}: 1 of 36 changed, 1 new failure; 36 of 300 points were run"

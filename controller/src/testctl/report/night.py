@@ -25,7 +25,7 @@ def night(run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint]) -> 
     since, left = str(entry.get("since") or ""), len(entry.get("not_run") or ())
     share = f"{len(points)} of {len(points) + left} points were run"
     if not since:
-        return {"since": "", "text": f"the first night of this plan here; {share}"}
+        return {"since": "", "text": f"the first nightly run of this plan here; {share}"}
     before = _before(run, since)
     if before is None:
         return {"since": since, "text": f"that run is not here to be compared with; {share}"}

@@ -66,12 +66,12 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()
         "reproduce": str(summary.get("reproduce") or ""),
         "overrides": overrides_of(summary),
         "versions": flat(versions) if isinstance(versions, Mapping) else [],
-        "statement": _readable(lambda: lines(summary), list[tuple[str, str]]()),
+        "statement": _readable(lambda: lines(summary)) or [],
         "plan_text": plan_text,
         "found": finding(points, expected),
-        "night": _readable(lambda: night(found.path, summary, points), None),
+        "night": _readable(lambda: night(found.path, summary, points)),
         "reasons": _reasons(points),
-        "claims": _readable(lambda: claim_rows(claims_of(summary)), list[dict[str, Any]]()),
+        "claims": _readable(lambda: claim_rows(claims_of(summary))) or [],
         "expectations": [_expectation(one, points, varying) for one in expected],
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
@@ -143,12 +143,12 @@ def _reasons(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
     ]
 
 
-def _readable(read: Callable[[], T], otherwise: T) -> T:
-    """What is read of a summary; `otherwise` where it is not as testctl writes it: the rest is shown all the same."""
+def _readable(read: Callable[[], T]) -> T | None:
+    """What is read of a summary; None where it is not as testctl writes it: the rest is shown all the same."""
     try:
         return read()
     except (AttributeError, KeyError, TypeError, ValueError):
-        return otherwise
+        return None
 
 
 def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -161,7 +161,7 @@ def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 def overrides_of(summary: Mapping[str, Any]) -> list[str]:
     """What the run changed of its plan: "--set …" and "--without …", as it would be typed."""
-    made = _readable(lambda: Provenance.from_json(summary), None)
+    made = _readable(lambda: Provenance.from_json(summary))
     if made is None:
         return []
     without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
