@@ -26,7 +26,7 @@ NIGHT = {
 
 @dataclass(frozen=True)
 class Pages:
-    """A sweep, the same as the second of two nights, and recorded connections: their names and their reports."""
+    """A sweep, the same as the second of two nightly runs, and recorded connections: their names and their reports."""
 
     address: str
     sweep: Path
