@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures as Vega-Lite specifications: what the browser draws and what is written to files are the same."""
+"""Figures as Vega-Lite specifications, which are the same in the browser and in written files."""
 
 from testctl.charts.chart import KINDS, Chart, Columns, save, vega_script
 

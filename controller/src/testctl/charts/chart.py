@@ -56,10 +56,10 @@ class Chart:
     spec     Vega-Lite; its data sets are {"name": …}, and its y axis over time is completed by `ranged`
     data     the columns of each data set
     title    what the page has as a heading above the figure, and a file in it
-    note     what one value stands for, and what is left out
+    note     what one value stands for, and the omissions
     spoken   the figure in words, for who can't see it
     kind     a name of KINDS if y has to fit `range`; "" where the specification says it all
-    range    least and greatest y in the base unit, of which figures side by side share the union
+    range    least and greatest y in the base unit; figures side by side share the union
     """
 
     spec: Mapping[str, Any]
@@ -141,7 +141,7 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
     drawn = convert[path.suffix](whole, **given)
     if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
         numbers: dict[str, str] = {}
-        drawn = re.sub(r"\bclip\d+\b", lambda found: numbers.setdefault(found[0], f"clip{len(numbers)}"), drawn)
+        drawn = re.sub(r"\bclip\d+\b", lambda match: numbers.setdefault(match[0], f"clip{len(numbers)}"), drawn)
     with naming_path(path, "the figure was not written; the results are kept"):
         durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
     return path
@@ -171,23 +171,23 @@ def _panel(chart: Chart, number: int) -> dict[str, Any]:
 
 
 def _sized(spec: Any, sizes: Mapping[str, Any]) -> Any:
-    """Expressions with numbers for the panel's width and height: of panels beside each other Vega knows neither."""
+    """Expressions with numbers for the panel's width and height: of panels side by side Vega knows neither."""
     if isinstance(spec, Mapping):
         if set(spec) == {"expr"}:
-            return {"expr": re.sub(r"\b(width|height)\b", lambda found: str(sizes[found[0]]), spec["expr"])}
+            return {"expr": re.sub(r"\b(width|height)\b", lambda match: str(sizes[match[0]]), spec["expr"])}
         return {key: value if key == "datasets" else _sized(value, sizes) for key, value in spec.items()}
-    return [_sized(one, sizes) for one in spec] if isinstance(spec, list | tuple) else spec
+    return [_sized(item, sizes) for item in spec] if isinstance(spec, list | tuple) else spec
 
 
 def _renamed(spec: Any, names: Mapping[str, str]) -> Any:
     if isinstance(spec, Mapping):
-        found = {key: _renamed(value, names) for key, value in spec.items() if key not in ("data", "datasets")}
+        renamed = {key: _renamed(value, names) for key, value in spec.items() if key not in ("data", "datasets")}
         if "data" in spec:
-            found["data"] = {"name": names[spec["data"]["name"]]}
+            renamed["data"] = {"name": names[spec["data"]["name"]]}
         if "datasets" in spec:
-            found["datasets"] = {names[name]: values for name, values in spec["datasets"].items()}
-        return found
-    return [_renamed(one, names) for one in spec] if isinstance(spec, list | tuple) else spec
+            renamed["datasets"] = {names[name]: values for name, values in spec["datasets"].items()}
+        return renamed
+    return [_renamed(item, names) for item in spec] if isinstance(spec, list | tuple) else spec
 
 
 def vega_script() -> bytes:

@@ -26,9 +26,9 @@ GAP = 25
 value: what only packets tell is not known there."""
 
 MOST_BANDS = 2
-"""Lines of a rate that have a band from the least to the greatest rate: those of more hide each other."""
+"""Lines of a rate that have a band from the least to the greatest rate: the bands of more lines hide each other."""
 
-ROOM = 0.06
+MARGIN = 0.06
 """Of the range of values, above and below them."""
 
 LABEL_PART = 7
@@ -74,27 +74,27 @@ def over_time(
     chosen   connections: of a figure of connections those that are drawn, the first alone in a time-sequence figure
     bin_ns   width of a rate's bins; 0: chosen for the window
     singly   of a rate, whether every connection has a line, where there are at most MOST_SINGLY
-    spans    what is shaded: stalls, recoveries
+    spans    shaded times: stalls, recoveries
     flow     of a figure of flows, the only one that is drawn
     """
     spec = curves()[name].spec
-    found = _figures(records, name, chosen, window, bin_ns, singly)
+    lane_data = _figures(records, name, chosen, window, bin_ns, singly)
     if flow and spec.each == "flow":
-        found = [(lane, _only(data, flow)) for lane, data in found]
-    zeros = _zeros(records, found)
-    lines = [line for _, data in found for line in data["lines"]]
-    range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in found))
+        lane_data = [(lane, _only(data, flow)) for lane, data in lane_data]
+    zeros = _zeros(records, lane_data)
+    lines = [line for _, data in lane_data for line in data["lines"]]
+    range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in lane_data))
     panel, others = Panel(), sorted({str(line["name"]) for line in lines})
-    for span in sorted(spans, key=lambda one: one.start_ns - one.end_ns)[:MOST_SHADED]:
+    for span in sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MOST_SHADED]:
         _shade(panel, span, window)
-    for lane, data in found:
+    for lane, data in lane_data:
         for line in data["lines"]:
-            look = _look(records, lane, line, len(found) > 1, others)
+            look = _look(records, lane, line, len(lane_data) > 1, others)
             _SHAPES[spec.shape](panel, line, look, window, data)
-    log = any(data.get("log") for _, data in found)
-    left_out = sum(data.get("left_out", 0) for _, data in found)
-    said = [
-        _summary(spec.shape, found, lines, window),
+    log = any(data.get("log") for _, data in lane_data)
+    left_out = sum(data.get("left_out", 0) for _, data in lane_data)
+    remarks = [
+        _summary(spec.shape, lane_data, lines, window),
         f"{left_out} more are not drawn" if left_out else "",
         f"0 throughout: {', '.join(zeros)}" if zeros else "",
     ]
@@ -103,9 +103,9 @@ def over_time(
         {"height": HEIGHT[spec.large], "layer": panel.layers, "encoding": encoding},
         panel.data,
         title=spec.title,
-        note="; ".join(part for part in said if part),
+        note="; ".join(part for part in remarks if part),
         spoken=f"{spec.title}, {show_time(window.span)} from {show_time(window.from_ns)}: "
-        + _words(panel, spec.kind, range_),
+        + _spoken(panel, spec.kind, range_),
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
@@ -126,13 +126,13 @@ def _figures(
     return [(lane, figure(records, name, lane, window, bin_ns)) for lane in several]
 
 
-def _zeros(records: Records, found: Sequence[tuple[Lane | None, dict[str, Any]]]) -> list[str]:
+def _zeros(records: Records, lane_data: Sequence[tuple[Lane | None, dict[str, Any]]]) -> list[str]:
     """Takes lines away that are 0 throughout and of no flow, where another is not: ports whose queues were empty."""
-    lines = [line for _, data in found for line in data["lines"]]
+    lines = [line for _, data in lane_data for line in data["lines"]]
     empty = [str(line["name"]) for line in lines if not any(line["y"]) and line["name"] not in records.flows]
-    if len(empty) == len(lines) or found[0][0] is not None:
+    if len(empty) == len(lines) or lane_data[0][0] is not None:
         return []
-    for _, data in found:
+    for _, data in lane_data:
         data["lines"] = [line for line in data["lines"] if line["name"] not in empty]
     return empty
 
@@ -214,7 +214,7 @@ _SHAPES = {
 
 def _pointed(mark: dict[str, Any], t: Sequence[int], window: Shown) -> dict[str, Any]:
     """Each value has a dot where few are in the window."""
-    inside = sum(window.from_ns <= one <= window.to_ns for one in t)
+    inside = sum(window.from_ns <= time_ns <= window.to_ns for time_ns in t)
     return {**mark, "point": {"size": 14, "filled": True}} if inside <= FEW else mark
 
 
@@ -237,7 +237,7 @@ def _shade(panel: Panel, span: Span, window: Shown) -> None:
 def _range(
     kind: str, zero: bool, lines: Sequence[Mapping[str, Any]], window: Shown, log: bool
 ) -> tuple[float, float] | None:
-    """Least and greatest y in the window with room; of lines that cross it where nothing is inside; None of nothing."""
+    """Least and greatest y in the window with a margin; of lines that cross it where nothing is inside; else None."""
     counted = [line for line in lines if not line.get("beside") and (line["name"] != THRESHOLD or len(lines) == 1)]
     inside: list[float] = []
     for line in counted:
@@ -256,9 +256,9 @@ def _range(
     if log and low > 0:
         return low / 1.2, high * 1.2
     if zero:
-        return 0.0, high * (1 + ROOM) if high > 0 else 1e6 if kind == "time" else 1.0
-    room = (high - low or abs(high) or 1) * ROOM
-    return low - room, high + room
+        return 0.0, high * (1 + MARGIN) if high > 0 else 1e6 if kind == "time" else 1.0
+    margin = (high - low or abs(high) or 1) * MARGIN
+    return low - margin, high + margin
 
 
 def _axes(window: Shown, log: bool) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _time_axis(window: Shown) -> tuple[int, str, int]:
 
 
 def _legend(panel: Panel, alone: bool) -> dict[str, Any]:
-    """Colours and dashes of the lines; one line has no name, unless others were left out beside it."""
+    """Colours and dashes of the lines; one line has no name, unless others were left out."""
     labels = [label for label, _, _ in panel.legend]
     shown = None if len(labels) < 2 and not alone else {"orient": "top", "title": None}
     return {
@@ -292,21 +292,23 @@ def _legend(panel: Panel, alone: bool) -> dict[str, Any]:
     }
 
 
-def _words(panel: Panel, kind: str, drawn: tuple[float, float] | None) -> str:
+def _spoken(panel: Panel, kind: str, drawn: tuple[float, float] | None) -> str:
     """The lines, and the greatest value."""
     if drawn is None or not panel.legend:
         return "nothing"
-    unit, most = unit_of(kind, drawn[1]), drawn[1] / (1 + ROOM)
+    unit, most = unit_of(kind, drawn[1]), drawn[1] / (1 + MARGIN)
     return f"{', '.join(label for label, _, _ in panel.legend)}; at most {most / unit.size:.3g} {unit.name}"
 
 
-def _summary(shape: str, found: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any], window: Shown) -> str:
+def _summary(
+    shape: str, lane_data: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any], window: Shown
+) -> str:
     """What a value stands for."""
     if not lines:
         return ""
-    bucket = max(data["bucket_ns"] for _, data in found)
+    bucket = max(data["bucket_ns"] for _, data in lane_data)
     if shape == "rate":
-        fine = found[0][1]["fine_ns"]
+        fine = lane_data[0][1]["fine_ns"]
         return f"bins of {show_time(bucket)}" + (
             f"; band: least and greatest {show_time(fine)}" if fine < bucket and len(lines) <= MOST_BANDS else ""
         )

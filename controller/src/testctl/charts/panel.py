@@ -31,7 +31,7 @@ class Panel:
     def add(self, mark: Mapping[str, Any], columns: Columns, label: str = "", **more: Any) -> None:
         """A layer with data of its own.  label: of the line in the legend, whose colour and dash it has."""
         name = f"l{len(self.data)}"
-        ends = {one: {"field": one} for one in ("x2", "y2") if one in columns}
+        ends = {channel: {"field": channel} for channel in ("x2", "y2") if channel in columns}
         encoding = {"x": {"field": "t"}, "y": {"field": "y"}, **ends, **more}
         if label:
             encoding |= {"color": {"datum": label}, "strokeDash": {"datum": label}}

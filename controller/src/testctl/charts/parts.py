@@ -14,7 +14,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 """One for each colour, and one on when the colours begin again: no two lines look alike."""
 
 _IN_A_ROW = 50
-"""Characters of a legend beside each other, so that it fits into a narrow page."""
+"""Characters of a line of a legend, so that it fits into a narrow page."""
 
 PLAIN = "format(datum.value, '~g')"
 """Numbers of an axis as they are: of many labels `format` makes 100 to 1e+2."""
@@ -44,7 +44,7 @@ def _legend(values: Sequence[str], title: str) -> Spec | None:
 
 def tooltip(names: Mapping[str, str]) -> list[Spec]:
     """Lines of a tooltip: what stands before a field's value, by the field; those without words are left out."""
-    return [{"field": name, "type": "nominal", "title": words} for name, words in names.items() if words]
+    return [{"field": name, "type": "nominal", "title": label} for name, label in names.items() if label]
 
 
 def logarithmic(name: str, title: str, values: Iterable[float], label: str = PLAIN) -> Spec:
@@ -67,7 +67,7 @@ def as_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
     return columns
 
 
-def words(title: str, text: str) -> Chart:
+def no_data(title: str, text: str) -> Chart:
     """A figure that says why there is nothing to draw."""
     spec = {
         "data": {"name": "words"},

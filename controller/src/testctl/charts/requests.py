@@ -120,7 +120,7 @@ def _slowdown(shown: CompletionFigure) -> Chart:
     y = logarithmic("slowdown", "slowdown", [1.0, *columns["slowdown"]])
     x = logarithmic("size", "size of the request", columns["size"], size)
     encoding = {"x": x, "y": y, "color": _colour("line", names, shown.flows, "requests")}
-    asked = tooltip(
+    tips = tooltip(
         {
             "line": "requests",
             "bytes": "size",
@@ -132,7 +132,7 @@ def _slowdown(shown: CompletionFigure) -> Chart:
     layers = [
         {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": {**encoding, "strokeDash": dash}},
         {"mark": {"type": "point", "filled": True, "size": 36, "opacity": 1},
-         "encoding": {**encoding, "shape": shape("line", names, "requests"), "tooltip": asked}},
+         "encoding": {**encoding, "shape": shape("line", names, "requests"), "tooltip": tips}},
     ]  # fmt: skip
     note = "time taken / time on an empty path"
     return Chart(
@@ -154,12 +154,12 @@ def _distribution(shown: CompletionFigure) -> Chart:
     columns = as_columns(("ms", "share", "line", "at most", "part", "count"), _shares(shown))
     x = logarithmic("ms", "completion time (ms)", columns["ms"])
     encoding = {"x": x, "y": y, "color": _colour("line", names, shown.flows, "requests")}
-    asked = tooltip({"line": "requests", "at most": "within", "part": "share", "count": "requests of the line"})
+    tips = tooltip({"line": "requests", "at most": "within", "part": "share", "count": "requests of the line"})
     layers = [
         {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}, "encoding": encoding},
         {
             "mark": {"type": "point", "filled": True, "opacity": 0, "size": 40},
-            "encoding": {**encoding, "tooltip": asked},
+            "encoding": {**encoding, "tooltip": tips},
         },
     ]
     note = "; ".join(f"{line.name}: {line.count} requests" for line in shown.lines)

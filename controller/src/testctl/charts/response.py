@@ -37,14 +37,14 @@ def responses(shown: Response) -> Chart:
     x, y = logarithmic("rate", "rate of random loss", rates), logarithmic("window", "window (segments)", windows)
     encoding = {"x": x, "y": y}
     lines = {**encoding, "color": colour("cc", names, "cc")}
-    asked = tooltip({"cc": "cc", "loss": "rate of random loss", "said": "window"})
+    tips = tooltip({"cc": "cc", "loss": "rate of random loss", "said": "window"})
     end = {"mark": {"type": "text", "style": "note", "align": "left", "dx": 4, "dy": -8, "fontSize": 10}}
     layers = [
         {"data": {"name": "reno"}, "mark": {"type": "line", "style": "bound"}, "encoding": encoding},
         {"data": {"name": "words"}, **end, "encoding": {**encoding, "text": {"field": "text"}}},
         {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": lines},
         {"mark": {"type": "point", "filled": True, "size": 50, "opacity": 1},
-         "encoding": {**lines, "shape": shape("cc", names, "cc"), "tooltip": asked}},
+         "encoding": {**lines, "shape": shape("cc", names, "cc"), "tooltip": tips}},
     ]  # fmt: skip
     reno = as_columns(("rate", "window"), zip(shown.reno.rates, shown.reno.windows, strict=True))
     first = as_columns(("rate", "window", "text"), [(shown.reno.rates[0], shown.reno.windows[0], shown.reno.name)])

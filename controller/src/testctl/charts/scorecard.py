@@ -76,7 +76,7 @@ def properties(title: str, note: str, rows: Sequence[Row]) -> Chart:
 
 def reasons(title: str, lines: Sequence[tuple[str, str]]) -> Chart:
     """(claim, why it is not as published)."""
-    found = [
+    parts = [
         (part, bold) for claim, why in lines for part, bold in [(claim, True), *((p, False) for p in wrap(why, _LINE))]
     ]
     text = {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11}
@@ -85,9 +85,9 @@ def reasons(title: str, lines: Sequence[tuple[str, str]]) -> Chart:
          "encoding": {"text": {"field": "text"}, "x": {"value": -_LEFT}}}
         for name, look in (("claims", {"fontWeight": "bold"}), ("reasons", {"style": "note", "dx": 14}))
     ]  # fmt: skip
-    data = {name: as_columns(("row", "text"), ([n, part] for n, (part, bold) in enumerate(found) if bold is which))
+    data = {name: as_columns(("row", "text"), ([n, part] for n, (part, bold) in enumerate(parts) if bold is which))
             for name, which in (("claims", True), ("reasons", False))}  # fmt: skip
-    spec = {"width": _WIDTH, "height": {"step": 18}, "layer": layers, "encoding": {"y": _y(len(found))}}
+    spec = {"width": _WIDTH, "height": {"step": 18}, "layer": layers, "encoding": {"y": _y(len(parts))}}
     return Chart(spec, data, title)
 
 
@@ -110,7 +110,7 @@ def _listed(title: str, note: str, rows: Sequence[Row], layers: Sequence[Spec], 
           f"{CLAIM_LOOKS[row.verdict].sign} {row.verdict}", row.verdict, row.lacking] for n, row in enumerate(rows)),
     )  # fmt: skip
     right = _VERDICT + (0 if wide else _WIDTH)
-    words: list[tuple[str, int, int, int, Spec]] = [
+    fields: list[tuple[str, int, int, int, Spec]] = [
         ("claim", -_LEFT, -9, _LEFT - 20, {"fontSize": 13}), ("source", -_LEFT, 10, _LEFT - 20, {"style": "note"}),
         ("paper", wide + 14, -9, right - 20, {"fontSize": 12}), ("ours", wide + 14, 10, right - 20, {"style": "note"}),
         ("said", wide + right, 0, 200, {"fontSize": 13, "fontWeight": "bold"}),
@@ -119,7 +119,7 @@ def _listed(title: str, note: str, rows: Sequence[Row], layers: Sequence[Spec], 
         {"mark": {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11, "dy": dy, "limit": limit,
                   **look},
          "encoding": {"x": {"value": x}, "text": {"field": field}, **({"color": _colour()} if field == "said" else {})}}
-        for field, x, dy, limit, look in words
+        for field, x, dy, limit, look in fields
     ]  # fmt: skip
     stripe = {"data": {"name": "even"},
               "mark": {"type": "bar", "color": _STRIPE, "opacity": 0.08, "height": {"band": 1}},

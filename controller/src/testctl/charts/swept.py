@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testctl.charts.chart import Chart, Columns
-from testctl.charts.parts import PLAIN, Spec, as_columns, colour, logarithmic, shape, tooltip, words
+from testctl.charts.parts import PLAIN, Spec, as_columns, colour, logarithmic, no_data, shape, tooltip
 from testctl.charts.sweep_data import Cell, Sweep
 from testctl.core.units import show_metric
 
@@ -19,7 +19,7 @@ _ABOVE = 1.06
 """Times the greatest value is the end of the axis."""
 
 _TURNED = 36
-"""Characters of all labels of a category beside each other; more are turned."""
+"""Characters of all labels of a category in a row; more are turned."""
 
 _MARKED = 30
 """Values of a distribution up to which each has a mark."""
@@ -34,15 +34,15 @@ Bounds = Sequence[tuple[float, str]]
 def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
     """The figure, and the same numbers as a table.  bounds: dashed lines; those far from the values are in the note."""
     table = None if sweep.kind == "cdf" else _table(sweep)
-    asked = {"kind": sweep.kind, "metric": sweep.metric,
-             **{name: getattr(sweep, name).key for name in ("x", "by", "facet")}}  # fmt: skip
-    more = {"table": table, "asked": asked}
+    request = {"kind": sweep.kind, "metric": sweep.metric,
+               **{name: getattr(sweep, name).key for name in ("x", "by", "facet")}}  # fmt: skip
+    more = {"table": table, "asked": request}
     near = [(value, text) for value, text in bounds if _is_near(sweep, value)]
     beyond = "; ".join(f"expected {text}: not on this axis" for value, text in bounds if (value, text) not in near)
     note = "; ".join(filter(None, (sweep.caption, beyond)))
     spoken = f"{sweep.title}. {note}"
     if not sweep.values:
-        nothing = words(sweep.title, "no value")
+        nothing = no_data(sweep.title, "no value")
         return Chart(nothing.spec, nothing.data, sweep.title, note, spoken, more=more)
     lines: dict[str, list[Any]] = {
         "y": [value / sweep.unit.size for value, _ in near],
@@ -72,9 +72,9 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
     if category and sweep.by.key:
         offset = {"xOffset": {"field": "by", "type": "nominal", "scale": {"domain": list(sweep.by.values)}}}
     names = {"x text": sweep.x.key, "by": sweep.by.key, "facet": sweep.facet.key, "value": sweep.metric}
-    asked = tooltip({**names, "range": "from least to greatest" if several else "",
-                     "quartiles": "quartiles" if sweep.kind == "box" else "", "n": "points"})  # fmt: skip
-    encoded = {**at, **offset, "tooltip": asked}
+    tips = tooltip({**names, "range": "from least to greatest" if several else "",
+                    "quartiles": "quartiles" if sweep.kind == "box" else "", "n": "points"})  # fmt: skip
+    encoded = {**at, **offset, "tooltip": tips}
     ends = {**at, **offset, "y": _of(y, "low"), "y2": {"field": "high"}}
     if sweep.kind == "box":
         return [
@@ -196,8 +196,8 @@ def _cells(sweep: Sweep) -> Columns:
 def _row(sweep: Sweep, place: list[Any], cell: Cell) -> list[Any]:
     quartiles = cell.quartiles or (None, None)
     numbers = [None if v is None else v / sweep.unit.size for v in (cell.y, cell.lo, cell.hi, *quartiles)]
-    said = [_between(sweep, ends) for ends in ((cell.lo, cell.hi), quartiles)]
-    return [*place, *numbers, show_metric(sweep.metric, cell.y), *said, cell.n]
+    ranges = [_between(sweep, ends) for ends in ((cell.lo, cell.hi), quartiles)]
+    return [*place, *numbers, show_metric(sweep.metric, cell.y), *ranges, cell.n]
 
 
 def _points(sweep: Sweep) -> Columns:
@@ -227,14 +227,14 @@ def _table(sweep: Sweep) -> dict[str, Any]:
     keys = [axis.key for axis in (sweep.facet, sweep.by) if axis.key]
     rows = [
         [*(name for name, axis in ((panel.name, sweep.facet), (line.name, sweep.by)) if axis.key),
-         *(_told(sweep, cell) for cell in line.cells)]
+         *(_cell_text(sweep, cell) for cell in line.cells)]
         for panel in sweep.panels for line in panel.lines
     ]  # fmt: skip
     first, *others = sweep.x.values
     return {"heads": [*keys, f"{sweep.x.key} {first}", *others], "names": len(keys), "rows": rows}
 
 
-def _told(sweep: Sweep, cell: Cell) -> str:
+def _cell_text(sweep: Sweep, cell: Cell) -> str:
     if not cell.n:
         return "no value" if cell.missing else "·"
     shown = show_metric(sweep.metric, cell.y)

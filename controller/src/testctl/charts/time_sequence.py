@@ -55,9 +55,9 @@ def draw_packets(panel: Panel, line: Mapping[str, Any], _: Look, window: Window,
 
 def _tips(line: Mapping[str, Any]) -> list[str]:
     """Each packet in words: its bytes, its flags but ACK, and CE."""
-    found = []
+    tips = []
     for n, high in enumerate(line["y"]):
         low = f"{high - line['length'][n]}:" if "length" in line else ""
         flags = [word for bit, word in enumerate(FLAGS) if word != "ACK" and line["flags"][n] >> bit & 1]
-        found.append(" ".join([f"{low}{high}", *flags, *(["CE"] if line["ecn"][n] == CE else [])]))
-    return found
+        tips.append(" ".join([f"{low}{high}", *flags, *(["CE"] if line["ecn"][n] == CE else [])]))
+    return tips

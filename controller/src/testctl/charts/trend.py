@@ -53,7 +53,7 @@ def trend(metric: str, runs: Sequence[Seen], changes: Sequence[int]) -> Chart:
     colour = {"field": "verdict", "type": "nominal", "legend": {"title": "verdict"} if there != ["pass"] else None,
               "scale": {"domain": there, "range": [SHOWN_LOOKS[verdict].colour for verdict in there]}}  # fmt: skip
     shapes = {**colour, "scale": {"domain": there, "range": [SHAPES[_VERDICTS.index(verdict)] for verdict in there]}}
-    asked = tooltip({"name": "run", "started": "started (UTC)", "value": metric, "verdict": "verdict"})
+    tips = tooltip({"name": "run", "started": "started (UTC)", "value": metric, "verdict": "verdict"})
     layers = [
         {"data": {"name": "changes"}, "mark": {"type": "rule", "style": "bound"},
          "encoding": {"x": {**x, "field": "at"}}},
@@ -61,13 +61,13 @@ def trend(metric: str, runs: Sequence[Seen], changes: Sequence[int]) -> Chart:
          "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": y}},
         {"mark": {"type": "line", "strokeWidth": 1.2, "color": BLUE}, "encoding": {"x": x, "y": y}},
         {"mark": {"type": "point", "filled": True, "size": 70, "opacity": 1},
-         "encoding": {"x": x, "y": y, "color": colour, "shape": shapes, "tooltip": asked}},
+         "encoding": {"x": x, "y": y, "color": colour, "shape": shapes, "tooltip": tips}},
     ]  # fmt: skip
-    said = f"a new level begins at {', '.join(runs[n].run for n in changes)}" if changes else "no change of level"
+    summary = f"a new level begins at {', '.join(runs[n].run for n in changes)}" if changes else "no change of level"
     data = {"runs": cells, "levels": as_columns(("from", "to", "y"), levels),
             "changes": {"at": [n - 0.5 for n in changes]}}  # fmt: skip
     return Chart({"height": 300, "data": {"name": "runs"}, "layer": layers}, data, f"{metric} over runs",
-                 f"{len(known)} runs; {said}", f"{metric} over {len(known)} runs: {said}")  # fmt: skip
+                 f"{len(known)} runs; {summary}", f"{metric} over {len(known)} runs: {summary}")  # fmt: skip
 
 
 def _about_equal(values: Sequence[float]) -> dict[str, list[float]]:

@@ -23,23 +23,23 @@ def scorecard_charts(card: Scorecard) -> list[Chart]:
         for claim in card.claims
         if claim.verdict not in ("reproduced", "holds")
     ]
-    found = []
+    charts = []
     if rows[True]:
-        found.append(numbers("Published numbers", f"{about}; {note}", rows[True]))
+        charts.append(numbers("Published numbers", f"{about}; {note}", rows[True]))
     if rows[False]:
-        found.append(properties("Published properties", "" if rows[True] else about, rows[False]))
+        charts.append(properties("Published properties", "" if rows[True] else about, rows[False]))
     if others:
-        found.append(reasons("Why not as published", others))
-    return found
+        charts.append(reasons("Why not as published", others))
+    return charts
 
 
 def _row(claim: Claim) -> Row:
     published, ours, source = claim.published, claim.ours, f"{claim.plan} · {claim.source}"
     if not claim.numeric:
-        said = f"{show_ours(claim)}{show_want(claim)} · {show_metric_of(claim)}"
-        return Row(claim.claim, source, show_published(claim), said, claim.verdict)
+        ours_text = f"{show_ours(claim)}{show_want(claim)} · {show_metric_of(claim)}"
+        return Row(claim.claim, source, show_published(claim), ours_text, claim.verdict)
     difference = show_difference(claim)
-    said = show_ours(claim) + (f", {difference}" if difference else "")
+    ours_text = show_ours(claim) + (f", {difference}" if difference else "")
     ratio, lacking = None, ""
     if ours.mean is None or ours.least is None or ours.most is None:
         lacking = "not measured"
@@ -49,5 +49,5 @@ def _row(claim: Claim) -> Row:
         mean, least, most = (max(value / published, 0.0) for value in (ours.mean, ours.least, ours.most))
         ratio = mean, least, most
     return Row(
-        claim.claim, source, show_published(claim), said, claim.verdict, ratio, float(claim.within or 0), lacking
+        claim.claim, source, show_published(claim), ours_text, claim.verdict, ratio, float(claim.within or 0), lacking
     )

@@ -41,19 +41,19 @@ def written_bounds(plan_text: str, file: str) -> Mapping[str, Written]:
 
 
 def _written(item: MappingNode, number: int) -> tuple[str, Written]:
-    words = {key.text: node.text for key, node in item.entries if isinstance(node, Scalar)}
-    fails = words.get("fails_with", "")
-    metric = words.get("metric", "")
-    name = words.get("name", f"{f'fails with {fails}' if fails else metric} {number}")
-    parts = [f"{sign} {_value(metric, key, words[key])}" for key, sign in _SIGNS.items() if key in words]
-    if "equals" in words or fails:
-        parts.append(f"= {fails or _value(metric, 'equals', words['equals'])}")
-    if "tolerance" in words:
-        parts.append(f"± {words['tolerance']}")
-    text = " and ".join(parts) if "tolerance" not in words else " ".join(parts)
+    texts = {key.text: node.text for key, node in item.entries if isinstance(node, Scalar)}
+    fails = texts.get("fails_with", "")
+    metric = texts.get("metric", "")
+    name = texts.get("name", f"{f'fails with {fails}' if fails else metric} {number}")
+    parts = [f"{sign} {_value(metric, key, texts[key])}" for key, sign in _SIGNS.items() if key in texts]
+    if "equals" in texts or fails:
+        parts.append(f"= {fails or _value(metric, 'equals', texts['equals'])}")
+    if "tolerance" in texts:
+        parts.append(f"± {texts['tolerance']}")
+    text = " and ".join(parts) if "tolerance" not in texts else " ".join(parts)
     if than := _than(item.get("than")):
         text += f" times that with {than}"
-    low, high = (any(key in words for key in keys) for keys in (("min", "at_least"), ("max", "at_most")))
+    low, high = (any(key in texts for key in keys) for keys in (("min", "at_least"), ("max", "at_most")))
     return name, Written(text, _flows(item.get("flow")), low, high)
 
 
@@ -73,4 +73,4 @@ def _than(node: Node | None) -> str:
 def _flows(node: Node | None) -> tuple[str, ...]:
     if isinstance(node, Scalar):
         return (node.text,)
-    return tuple(one.text for one in node.items if isinstance(one, Scalar)) if isinstance(node, Sequence) else ()
+    return tuple(item.text for item in node.items if isinstance(item, Scalar)) if isinstance(node, Sequence) else ()

@@ -22,8 +22,8 @@ _MANY = 1000
 
 
 def claims_of(summary: Mapping[str, Any]) -> list[Claim]:
-    """What a run found of its papers."""
-    return [Claim.from_json(found) for found in summary.get("claims") or []]
+    """The claims of papers that a run checked."""
+    return [Claim.from_json(entry) for entry in summary.get("claims") or []]
 
 
 def show_published(claim: Claim) -> str:

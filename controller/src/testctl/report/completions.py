@@ -31,17 +31,17 @@ def completion_figure(
 
     read  the records of a point
     """
-    found: dict[str, list[Completions]] = {}
+    groups: dict[str, list[Completions]] = {}
     for point in matching(spec, points):
-        asked = point.verdict in COUNTED and (point.path / layout.REQUESTS).is_file()
-        records = read(point) if asked else None
+        has_requests = point.verdict in COUNTED and (point.path / layout.REQUESTS).is_file()
+        records = read(point) if has_requests else None
         for flow in records.flows if records is not None else ():
             made = completions(records, flow) if records is not None and spec.flow in ("", flow) else None
             if made is not None and len(made.size):
                 by = flow if spec.by == FLOW else written_value(point, spec.by, ABSENT) if spec.by else ""
-                found.setdefault(by, []).append(made)
+                groups.setdefault(by, []).append(made)
     make = _slowdown if spec.kind == SLOWDOWN else _distribution
-    lines = [make(name or spec.flow or "all requests", of) for name, of in found.items()]
+    lines = [make(name or spec.flow or "all requests", of) for name, of in groups.items()]
     return CompletionFigure(spec.title, spec.kind, tuple(line for line in lines if len(line.x)))
 
 

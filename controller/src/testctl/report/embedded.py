@@ -44,10 +44,10 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
 
     figures  {name: [{"lanes", "from", "to", "answer"}]}: the whole point, and windows in which each packet is
     """
-    records, asked = point.records(), point.requests()
-    count = asked.num_rows if asked is not None else 0
+    records, table = point.records(), point.requests()
+    count = table.num_rows if table is not None else 0
     if records is None or not records.packets.num_rows:
-        charts = [chart.to_json() for chart in point_charts(_of_requests(point, asked))] if count else []
+        charts = [chart.to_json() for chart in point_charts(_of_requests(point, table))] if count else []
         return {"page": {"requests": count}, "requests": {"figures": charts}} if count else None
     end_ns = shown_ns(point.point, int(records.column("time_ns").max()))
     there, stalls = lanes(records), read_stalls(point.stalls(), records.packets)
@@ -70,8 +70,8 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
 
 def _of_requests(point: RunPoint, requests: pa.Table | None) -> Records:
     """Records without packets."""
-    became, asked = Outcome.from_json(dict(point.outcome)), PointSpec.from_json(point.point)
-    return Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, became, asked, requests=requests)
+    outcome, spec = Outcome.from_json(dict(point.outcome)), PointSpec.from_json(point.point)
+    return Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, outcome, spec, requests=requests)
 
 
 def _figures(
@@ -79,27 +79,27 @@ def _figures(
 ) -> dict[str, list[dict[str, Any]]]:
     near = [*_moments(records, stalls), *_first_recoveries(records)]
     first, others = (Window(0, end_ns, COLUMNS // count) for count in (1, max(len(chosen) - 1, 1)))
-    found: dict[str, list[dict[str, Any]]] = {}
+    answers: dict[str, list[dict[str, Any]]] = {}
     for name in figures(records):
         spec = curves()[name].spec
-        asked: list[tuple[Sequence[Lane], Window]]
-        asked = [([lane], others if n else first) for n, lane in enumerate(chosen)]
+        views: list[tuple[Sequence[Lane], Window]]
+        views = [([lane], others if n else first) for n, lane in enumerate(chosen)]
         if spec.each == "flow":
-            asked = [(chosen[:1], first)]
+            views = [(chosen[:1], first)]
         elif spec.shape == "packets":
-            asked += [
+            views += [
                 ([lane], Window(low, high, 150, alone=True))
                 for lane, (low, high) in near
                 if lane in chosen and low < high
             ]
         elif len(chosen) > 1:
-            asked.append((chosen, others))  # all in one figure
-        found[name] = [
+            views.append((chosen, others))  # all in one figure
+        answers[name] = [
             {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
              "to": window.to_ns, "answer": _answer(records, name, of, window, stalls)}
-            for of, window in asked
+            for of, window in views
         ]  # fmt: skip
-    return found
+    return answers
 
 
 def _answer(
@@ -128,7 +128,7 @@ def _moments(records: Records, stalls: Sequence[Stall]) -> list[Near]:
 
 def _first_recoveries(records: Records) -> list[Near]:
     """The first MAX_VIEWS recoveries of each connection."""
-    found: dict[Lane, list[Near]] = {}
-    for one, span in recoveries(records):
-        found.setdefault((one.flow, one.conn), []).append(((one.flow, one.conn), span))
-    return [near for of_lane in found.values() for near in of_lane[:MAX_VIEWS]]
+    windows: dict[Lane, list[Near]] = {}
+    for recovery, span in recoveries(records):
+        windows.setdefault((recovery.flow, recovery.conn), []).append(((recovery.flow, recovery.conn), span))
+    return [near for of_lane in windows.values() for near in of_lane[:MAX_VIEWS]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expectations of a run for reading: the bound as the plan writes it, and the values that were found."""
+"""Expectations of a run for reading: the bound as the plan writes it, and the values of the points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Judged:
     detail: str
     points: frozenset[str]
     written: Written = field(default_factory=Written)
-    found: str = ""
+    observed: str = ""
 
     @property
     def bound(self) -> str:
@@ -61,13 +61,13 @@ def _judged(item: Mapping[str, Any], bound: Written, points: Sequence[RunPoint])
 
 def _values(metric: str, flows: Sequence[str], points: Sequence[RunPoint]) -> list[float]:
     """The metric at these points: of the point as a whole where it is such, else of the named flows or of all."""
-    found: list[float | str | None] = []
+    values: list[float | str | None] = []
     for point in points:
         own = {flow: of for flow, of in point.metrics.items() if flow != POINT and not is_background(flow)}
         named = [own[flow] for flow in flows if flow in own] or list(own.values())
         wide = point.metrics.get(POINT, {})
-        found += [of.get(metric) for of in ([wide] if metric in wide else named)]
-    return [float(value) for value in found if isinstance(value, int | float)]
+        values += [of.get(metric) for of in ([wide] if metric in wide else named)]
+    return [float(value) for value in values if isinstance(value, int | float)]
 
 
 def _range(metric: str, values: Sequence[float]) -> str:

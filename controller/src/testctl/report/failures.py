@@ -51,7 +51,7 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
     where  [(factor's label, value)], which all points of the row have
     worst  of the expectations that these points fail, each "metric value"
     """
-    found = []
+    tables = []
     for verdict in _AMONG:
         shared = shared_by(points, verdict)
         _, failed = _compared(points, verdict)
@@ -60,13 +60,13 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
         left = [point for point in points if point.verdict == verdict]
         of = {factor.label: factor.of for factor in factors(points)}
         rows = []
-        for one in shared:
-            members = [p for p in left if all(of[label][p.id] == value for label, value in one.condition)]
+        for group in shared:
+            members = [p for p in left if all(of[label][p.id] == value for label, value in group.condition)]
             left = [point for point in left if point not in members]
-            rows.append({"share": _count_of(one), "where": [list(pair) for pair in one.condition],
+            rows.append({"share": _count_of(group), "where": [list(pair) for pair in group.condition],
                          "worst": _worst(members, expected)})  # fmt: skip
-        found.append({"verdict": verdict, "count": _count(failed), "rows": rows, "more": len(left)})
-    return found
+        tables.append({"verdict": verdict, "count": _count(failed), "rows": rows, "more": len(left)})
+    return tables
 
 
 def shared_by(points: Sequence[RunPoint], verdict: str) -> list[Shared]:
@@ -76,7 +76,7 @@ def shared_by(points: Sequence[RunPoint], verdict: str) -> list[Shared]:
 
 def telling_labels(points: Sequence[RunPoint]) -> list[str]:
     """Labels of factors: those first that failing points share, most telling first; then those of most values."""
-    named = [label for verdict in _AMONG for one in shared_by(points, verdict) for label, _ in one.condition]
+    named = [label for verdict in _AMONG for group in shared_by(points, verdict) for label, _ in group.condition]
     others = sorted(factors(points), key=lambda factor: -len(factor.values))
     return list(dict.fromkeys([*named, *(factor.label for factor in others)]))
 
@@ -85,21 +85,22 @@ def _compared(points: Sequence[RunPoint], verdict: str) -> tuple[list[dict[str, 
     """Values of the points that got as far as a verdict, and which of them have it."""
     swept = [factor for factor in factors(points) if factor.label]
     there = [point for point in points if point.verdict in _AMONG[verdict][1]]
-    return [{one.label: one.of[point.id] for one in swept} for point in there], [p.verdict == verdict for p in there]
+    values = [{factor.label: factor.of[point.id] for factor in swept} for point in there]
+    return values, [point.verdict == verdict for point in there]
 
 
 def _worst(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
-    found = []
-    for one in expected:
-        failing = [point for point in points if one.verdict == "fail" and point.id in one.points]
-        if failing and (value := one.worst(failing)):
-            found.append(f"{one.metric} {value}" + (f", want {one.bound}" if one.bound else ""))
-    return "; ".join(dict.fromkeys(found))
+    texts = []
+    for expectation in expected:
+        failing = [point for point in points if expectation.verdict == "fail" and point.id in expectation.points]
+        if failing and (value := expectation.worst(failing)):
+            texts.append(f"{expectation.metric} {value}" + (f", want {expectation.bound}" if expectation.bound else ""))
+    return "; ".join(dict.fromkeys(texts))
 
 
 def _count(failed: Sequence[bool]) -> str:
     return f"all {len(failed)}" if all(failed) else f"{sum(failed)} of {len(failed)}"
 
 
-def _count_of(one: Shared) -> str:
-    return f"all {one.points}" if one.failed == one.points else f"{one.failed} of {one.points}"
+def _count_of(group: Shared) -> str:
+    return f"all {group.points}" if group.failed == group.points else f"{group.failed} of {group.points}"

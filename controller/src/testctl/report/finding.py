@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run found, in one sentence."""
+"""The result of a run, in one sentence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _failed(points: Sequence[RunPoint], failed: Sequence[RunPoint], expected: Se
     """The failures, by the expectation that most of them fail."""
     text = f"{len(failed)} of {len(points)} fail" if len(points) > 1 else "its point fails"
     ids = {point.id for point in failed}
-    most = max((one for one in expected if one.verdict == "fail"), key=lambda one: len(ids & one.points), default=None)
+    missed = [expectation for expectation in expected if expectation.verdict == "fail"]
+    most = max(missed, key=lambda expectation: len(ids & expectation.points), default=None)
     if most is None:
         return f"{text}: {failed[0].reason}" if len(failed) == 1 and failed[0].reason else text
     of = [point for point in failed if point.id in most.points]

@@ -37,7 +37,7 @@ def script(*names: str) -> str:
     texts: dict[str, str] = {}
     for name in names:
         _gather(name, texts)
-    return "\n".join(['"use strict";', "const modules = {};", *(_as_function(*one) for one in texts.items())])
+    return "\n".join(['"use strict";', "const modules = {};", *(_as_function(*module) for module in texts.items())])
 
 
 def _gather(name: str, texts: dict[str, str]) -> None:
@@ -53,7 +53,7 @@ def _gather(name: str, texts: dict[str, str]) -> None:
 def _as_function(name: str, text: str) -> str:
     """A module as a function that is called at once: imports become constants, exports what it returns."""
     exported = _EXPORT.findall(text)
-    text = _IMPORT.sub(lambda found: f'const {found[1].replace(" as ", ": ")} = modules["{found[2]}"];', text)
+    text = _IMPORT.sub(lambda match: f'const {match[1].replace(" as ", ": ")} = modules["{match[2]}"];', text)
     text = re.sub(r"^export ", "", text, flags=re.MULTILINE)
     return f'modules["{name}"] = (() => {{\n{text}return {{ {", ".join(exported)} }};\n}})();'
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A nightly run in a sentence: how much of the plan was run, and what is different since the run before."""
+"""A nightly run in a sentence: how much of the plan was run, and the differences from the run before."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GOOD = ("pass", "skip")
 
 
 def night(run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint]) -> dict[str, Any] | None:
-    """{"since", "text"} of a nightly run, else None.  The run before is read where it lies beside this one."""
+    """{"since", "text"} of a nightly run, else None.  The run before is read from the same directory."""
     entry = summary.get(KEY)
     if not isinstance(entry, Mapping):
         return None
@@ -31,11 +31,11 @@ def night(run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint]) -> 
         return {"since": since, "text": f"that run is not here to be compared with; {share}"}
     there = [(point, before[point.id]) for point in points if point.id in before]
     failed = sum(was["verdict"] in _GOOD and now.verdict not in _GOOD for now, was in there)
-    words = [f"{failed} new failure{'' if failed == 1 else 's'}", share]
+    parts = [f"{failed} new failure{'' if failed == 1 else 's'}", share]
     if kind_of(str(summary.get("testbed") or DEFAULT)).deterministic:  # else digests differ each time
         changed = sum(now.digest != was["digest"] for now, was in there)
-        words = [f"{changed} of {len(there)} changed, {words[0]}", share]
-    return {"since": since, "text": "; ".join(words)}
+        parts = [f"{changed} of {len(there)} changed, {parts[0]}", share]
+    return {"since": since, "text": "; ".join(parts)}
 
 
 def _before(run: Path, since: str) -> dict[str, dict[str, str]] | None:
@@ -45,6 +45,6 @@ def _before(run: Path, since: str) -> dict[str, dict[str, str]] | None:
         return None
     try:
         entries = read_json(path)["points"]
-        return {str(one["id"]): {key: str(one.get(key, "")) for key in ("verdict", "digest")} for one in entries}
+        return {str(point["id"]): {key: str(point.get(key, "")) for key in ("verdict", "digest")} for point in entries}
     except (TestctlError, KeyError, TypeError, AttributeError):
         return None

@@ -59,7 +59,7 @@ def column(values: Sequence[int] | Ints) -> list[int]:
 
 
 def _columns(data: Any) -> Any:
-    """The same with each list of whole numbers as a column; the places of those that are missing are beside it."""
+    """The same with each list of whole numbers as a column; the places of missing ones are in a list of their own."""
     if isinstance(data, Mapping):
         return {key: _columns(value) for key, value in data.items()}
     if not isinstance(data, list | tuple):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes report.html: the page of `testctl serve` as one file, with its answers about one run.
 
-All that a plan or a result says is inside packed script elements, which static/export.js reads: none of it is markup.
+All that a plan or a result says is inside packed script elements, which static/export.js reads: it is never markup.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _SCRIPT = '<script type="module" src="/static/main.js"></script>'
 def render_report(run: Run, data: Mapping[str, str | None] | None = None) -> str:
     """The page of a run.  `data`: point_data by point id, where the caller has it; others have no figures then."""
     blocks = data if data is not None else {point.id: point_data(point) for point in run.points}
-    found, first = Found(run.path, run.summary, run.points), _first_with(blocks)
-    page = run_page(found, run.plan_text)
+    stored, first = Found(run.path, run.summary, run.points), _first_with(blocks)
+    page = run_page(stored, run.plan_text)
     if run.summary:  # a complete run is renamed once its report is written
         page |= {"name": run.name, "state": "complete"}
     answers = {
         "looks": looks(),
         "run": page,
-        "sweeps": run_figures(found, run.plan_text, RunPoint.records),
+        "sweeps": run_figures(stored, run.plan_text, RunPoint.records),
         "together": TOGETHER,
         "not_drawn": [point.id for point in run.points if point.has_records and not blocks.get(point.id)],
     }

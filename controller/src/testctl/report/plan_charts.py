@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures that a plan asks for, as charts: what serve shows and what is written to files."""
+"""The figures that a plan asks for, as charts: the same in serve and in files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from testctl.charts import Chart
-from testctl.charts.parts import words
+from testctl.charts.parts import no_data
 from testctl.charts.requests import requests
 from testctl.charts.response import responses
 from testctl.charts.swept import Bounds, swept
@@ -54,22 +54,22 @@ def chart_of(
     else:
         point = first_match(spec, points)
         chart = None if point is None else _over_time(spec, point, read)
-    return words(spec.title, missing(spec, points)) if chart is None else chart
+    return no_data(spec.title, missing(spec, points)) if chart is None else chart
 
 
 def bounds_of(summary: Mapping[str, Any], metric: str) -> Bounds:
     """What the plan of a run expects of a metric, each once."""
-    found: dict[tuple[float, str], None] = {}
-    for one in summary.get("expectations") or ():
-        if isinstance(one, Mapping) and one.get("metric") == metric:
-            bounds = one.get("bounds") or {}
-            found |= {(float(bounds[name]), f"{text} {show_metric(metric, bounds[name])}"): None
+    lines: dict[tuple[float, str], None] = {}
+    for item in summary.get("expectations") or ():
+        if isinstance(item, Mapping) and item.get("metric") == metric:
+            bounds = item.get("bounds") or {}
+            lines |= {(float(bounds[name]), f"{text} {show_metric(metric, bounds[name])}"): None
                       for name, text in _BOUNDS.items() if name in bounds and math.isfinite(bounds[name])}  # fmt: skip
-    return tuple(found)
+    return tuple(lines)
 
 
 def _nothing(spec: FigureSpec, points: Sequence[RunPoint], why: str) -> Chart | None:
-    return words(spec.title, why) if matching(spec, points) else None
+    return no_data(spec.title, why) if matching(spec, points) else None
 
 
 def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
@@ -81,16 +81,17 @@ def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
     flow = spec.flow or next(iter(records.flows))
     of_flow = sorted(lane for lane in lanes(records) if lane[0] == flow)
     if spec.connection >= len(of_flow):
-        return words(spec.title, "not recorded")
+        return no_data(spec.title, "not recorded")
     lane = of_flow[spec.connection]
     end = shown_ns(point.point, int(records.column("time_ns").max()))
     window = Window(spec.from_ns, spec.to_ns or end, PX, alone=True)
     if spec.kind in ("throughput", "connections"):
         name, spans = "throughput", []
     elif spec.kind == "time_sequence":
-        recoveries = [one for one in flow_recoveries(records, flow) if one.conn == lane[1]]
-        name, spans = "seq", [recovery_span(one.entry_ns, one.exit_ns if one.exit_ns >= 0 else end, one.fast)
-                              for one in recoveries]  # fmt: skip
+        recoveries = [recovery for recovery in flow_recoveries(records, flow) if recovery.conn == lane[1]]
+        ends = [recovery.exit_ns if recovery.exit_ns >= 0 else end for recovery in recoveries]
+        name, spans = "seq", [recovery_span(recovery.entry_ns, last, recovery.fast)
+                              for recovery, last in zip(recoveries, ends, strict=True)]  # fmt: skip
     else:
         stalls = [stall for stall in read_stalls(point.stalls(), None) if (stall.flow, stall.conn) == lane]
         name, spans = "seq", [Span(stall.start_ns, stall.end_ns, stall.label) for stall in stalls]

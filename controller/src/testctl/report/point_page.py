@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One point for the page: what was asked and what came out; its recoveries and what switches did to its packets."""
+"""One point for the page: its settings and its results; its recoveries and what switches did to its packets."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def point_page(point: RunPoint) -> dict[str, Any]:
 
 
 def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
-    """What its page says of its packets beside the figures: recoveries, fates, and the distribution of latency."""
-    found, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
+    """What its page says of its packets besides the figures: recoveries, fates, and the distribution of latency."""
+    listed, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
     return {
-        "recoveries": {"rows": [_row(one, span) for one, span in found[:MAX_LISTED]], "in_all": len(found)},
+        "recoveries": {"rows": [_row(recovery, span) for recovery, span in listed[:MAX_LISTED]], "in_all": len(listed)},
         "fates": fates.to_json() if fates else None,
         "latency": latency.to_json() if latency else None,
     }
@@ -66,18 +66,21 @@ def chart_of(
         if spec.stalls and (spec.each == "flow" or (stall.flow, stall.conn) == (flow, conn))
     ]
     if spec.shape == "packets":
-        there = [one for one in flow_recoveries(records, flow) if one.conn == conn]
-        ends = [one.exit_ns if one.exit_ns >= 0 else window.to_ns for one in there]
-        spans += [recovery_span(one.entry_ns, end, one.fast) for one, end in zip(there, ends, strict=True)]
+        there = [recovery for recovery in flow_recoveries(records, flow) if recovery.conn == conn]
+        ends = [recovery.exit_ns if recovery.exit_ns >= 0 else window.to_ns for recovery in there]
+        spans += [
+            recovery_span(recovery.entry_ns, end, recovery.fast) for recovery, end in zip(there, ends, strict=True)
+        ]
     return over_time(records, name, chosen, window, bin_ns=bin_ns, singly=True, spans=spans)
 
 
 def recoveries(records: Records) -> Sequence[tuple[Recovery, tuple[int, int]]]:
     """All of a point in order of time, each with what a figure of it shows."""
-    found = sorted(
-        (one for flow in records.flows for one in flow_recoveries(records, flow)), key=lambda one: one.entry_ns
+    ordered = sorted(
+        (recovery for flow in records.flows for recovery in flow_recoveries(records, flow)),
+        key=lambda recovery: recovery.entry_ns,
     )
-    return [(one, _span(records, one)) for one in found]
+    return [(recovery, _span(records, recovery)) for recovery in ordered]
 
 
 def lane_text(lane: Lane) -> str:
@@ -85,36 +88,42 @@ def lane_text(lane: Lane) -> str:
     return f"{lane[0]}/{lane[1]}"
 
 
-def _span(records: Records, one: Recovery) -> tuple[int, int]:
+def _span(records: Records, recovery: Recovery) -> tuple[int, int]:
     """A recovery with as much again before and after it: at least the round trip of what was lost."""
-    times = lines_of(records, "seq", (one.flow, one.conn))
-    end = one.exit_ns if one.exit_ns >= 0 else max((int(line.time_ns[-1]) for line in times), default=one.entry_ns)
-    pad = max(end - one.entry_ns, _MIN_PAD_NS)
-    return max(one.first_dup_ns - pad, 0), end + pad
+    times = lines_of(records, "seq", (recovery.flow, recovery.conn))
+    end = (
+        recovery.exit_ns
+        if recovery.exit_ns >= 0
+        else max((int(line.time_ns[-1]) for line in times), default=recovery.entry_ns)
+    )
+    pad = max(end - recovery.entry_ns, _MIN_PAD_NS)
+    return max(recovery.first_dup_ns - pad, 0), end + pad
 
 
-def _row(one: Recovery, span: tuple[int, int]) -> dict[str, Any]:
+def _row(recovery: Recovery, span: tuple[int, int]) -> dict[str, Any]:
     """A recovery of the list; cells are the columns of serve/static/lists.js."""
-    excess, known = one.excess_window, one.measured
+    excess, known = recovery.excess_window, recovery.measured
     cells = [
-        f"{one.entry_ns / 1e9:.6f}",
-        f"{one.flow} #{one.conn}" if one.conn else one.flow,
-        _ENTERED_BY.get(one.entered_by, one.entered_by),
-        _EXITED_BY.get(one.exited_by, one.exited_by),
-        show_time(one.length_ns) if one.length_ns >= 0 else "–",
-        -(-one.flight_bytes // one.mss) if known else "–",
-        (one.sent if len(one.sent) <= _LONGEST_TEXT else one.sent[: _LONGEST_TEXT - 1] + "…") if known else "–",
-        one.burst_max if known else "–",
-        show_time(one.silence_ns) if known else "–",
-        one.resent if known else "–",
-        "–" if excess is None else f"{excess} ({one.window_source})",
-        one.limit,
+        f"{recovery.entry_ns / 1e9:.6f}",
+        f"{recovery.flow} #{recovery.conn}" if recovery.conn else recovery.flow,
+        _ENTERED_BY.get(recovery.entered_by, recovery.entered_by),
+        _EXITED_BY.get(recovery.exited_by, recovery.exited_by),
+        show_time(recovery.length_ns) if recovery.length_ns >= 0 else "–",
+        -(-recovery.flight_bytes // recovery.mss) if known else "–",
+        (recovery.sent if len(recovery.sent) <= _LONGEST_TEXT else recovery.sent[: _LONGEST_TEXT - 1] + "…")
+        if known
+        else "–",
+        recovery.burst_max if known else "–",
+        show_time(recovery.silence_ns) if known else "–",
+        recovery.resent if known else "–",
+        "–" if excess is None else f"{excess} ({recovery.window_source})",
+        recovery.limit,
     ]
     return {
-        "lane": lane_text((one.flow, one.conn)),
-        "fast": one.fast,
-        "entry_ns": one.entry_ns,
-        "exit_ns": one.exit_ns if one.exit_ns >= 0 else span[1],
+        "lane": lane_text((recovery.flow, recovery.conn)),
+        "fast": recovery.fast,
+        "entry_ns": recovery.entry_ns,
+        "exit_ns": recovery.exit_ns if recovery.exit_ns >= 0 else span[1],
         "from": span[0],
         "to": span[1],
         "cells": cells,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run for the page: its question and what was found first, then its points, and how it was made."""
+"""One run for the page: its question and its result first, then its points, and how it was made."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class Found:
         return "damaged" if self.damage or not self.summary else "complete"
 
 
-def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) -> dict[str, Any]:
+def run_page(run: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) -> dict[str, Any]:
     """What the page of a run asks for.  files: [(path, bytes)] of the run's own, where they can be had."""
-    points, summary, varying = found.points, found.summary, factors(found.points)
+    points, summary, varying = run.points, run.summary, factors(run.points)
     names = sorted({metric for point in points for values in point.metrics.values() for metric in values})
     shown, versions = columns(points, summary), summary.get("versions")
     expected = judged(summary, points, plan_text)
     return {
-        "name": found.path.name,
-        "state": found.state,
-        "damage": list(found.damage[:20]),
-        "plan": str(summary.get("plan") or plan_of(found.path)),
+        "name": run.path.name,
+        "state": run.state,
+        "damage": list(run.damage[:20]),
+        "plan": str(summary.get("plan") or plan_of(run.path)),
         "about": str(summary.get("about") or ""),
-        "started": str(summary.get("started") or time_of(found.path)),
+        "started": str(summary.get("started") or time_of(run.path)),
         "wall_s": summary.get("wall_s"),
         "digest": str(summary.get("digest") or ""),
         "reproduce": str(summary.get("reproduce") or ""),
@@ -69,10 +69,10 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()
         "statement": _readable(lambda: lines(summary)) or [],
         "plan_text": plan_text,
         "found": finding(points, expected),
-        "night": _readable(lambda: night(found.path, summary, points)),
+        "night": _readable(lambda: night(run.path, summary, points)),
         "reasons": _reasons(points),
         "claims": _readable(lambda: claim_rows(claims_of(summary))) or [],
-        "expectations": [_expectation(one, points, varying) for one in expected],
+        "expectations": [_expectation(expectation, points, varying) for expectation in expected],
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
         "axes": telling_labels(points),
@@ -95,12 +95,12 @@ def run_page(found: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()
     }
 
 
-def run_figures(found: Found, plan_text: str, read: Read | None = None) -> dict[str, Any]:
-    """The figures that the run's plan declares, and a default one where none is of metrics over swept parameters.
+def run_figures(run: Found, plan_text: str, read: Read | None = None) -> dict[str, Any]:
+    """The figures that the run's plan declares, and a default one where no figure is of metrics over swept parameters.
 
-    read  the records of a point; None: figures that need records are asked for one by one, as they take time
+    read  the records of a point; None: figures that need records are requested one by one, as they take time
     """
-    points, summary, specs = found.points, found.summary, specs_in(plan_text)
+    points, summary, specs = run.points, run.summary, specs_in(plan_text)
     shown: list[dict[str, Any]] = [
         chart_of(spec, points, summary, read or RunPoint.records).to_json()
         if read is not None or spec.kind in SWEEP_KINDS
@@ -113,22 +113,24 @@ def run_figures(found: Found, plan_text: str, read: Read | None = None) -> dict[
 
 
 def specs_in(plan_text: str) -> Sequence[FigureSpec]:
-    """The figures that a plan asks for; none of a plan of another version: its run is shown all the same."""
+    """The figures that a plan declares; empty for a plan of another version: its run is shown all the same."""
     try:
         return figures_of(plan_text, layout.PLAN)
     except PlanError:
         return ()
 
 
-def _expectation(one: Judged, points: Sequence[RunPoint], varying: Sequence[Factor]) -> dict[str, Any]:
+def _expectation(expectation: Judged, points: Sequence[RunPoint], varying: Sequence[Factor]) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "verdict": one.verdict,
-        "metric": one.metric,
-        "bound": one.bound,
-        "found": one.found,
-        "detail": one.detail,
-        "points": [[p.id, describe(p, varying)] for p in points if one.verdict != "pass" and p.id in one.points],
+        "name": expectation.name,
+        "verdict": expectation.verdict,
+        "metric": expectation.metric,
+        "bound": expectation.bound,
+        "found": expectation.observed,
+        "detail": expectation.detail,
+        "points": [
+            [p.id, describe(p, varying)] for p in points if expectation.verdict != "pass" and p.id in expectation.points
+        ],
     }
 
 
@@ -165,7 +167,7 @@ def overrides_of(summary: Mapping[str, Any]) -> list[str]:
     if made is None:
         return []
     without = [f"--without {entity}.{parameter}" for entity, parameter, _ in made.left_out]
-    return [*(f"--set {words}" for words in made.overrides), *without]
+    return [*(f"--set {override}" for override in made.overrides), *without]
 
 
 def plan_of(path: Path) -> str:

@@ -40,7 +40,7 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
         axis_of(key, [of[place] for of in at.values()]) if key else Axis("", ("",)) for place, key in enumerate(keys)
     )
     others = _others(chosen, keys)
-    found: dict[tuple[str, ...], list[tuple[float, str]]] = {}
+    values_at: dict[tuple[str, ...], list[tuple[float, str]]] = {}
     lacking: Counter[tuple[str, ...]] = Counter()
     missing: Counter[str] = Counter()
     for point, flow in measured:
@@ -49,10 +49,10 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
             lacking[place] += 1
             missing[point.verdict if point.verdict not in COUNTED else "not measured"] += 1
         else:
-            found.setdefault(place, []).append((value, describe(point, others)))
+            values_at.setdefault(place, []).append((value, describe(point, others)))
 
     def cell(*place: str) -> Cell:
-        of = sorted(found.get(place, ()))
+        of = sorted(values_at.get(place, ()))
         return Cell(tuple(value for value, _ in of), lacking[place], tuple(name for _, name in of))
 
     panels = tuple(
@@ -61,7 +61,7 @@ def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
         )
         for third in facet.values
     )
-    values = [value for of in found.values() for value, _ in of]
+    values = [value for of in values_at.values() for value, _ in of]
     return Sweep(
         title=spec.title,
         kind=spec.kind,

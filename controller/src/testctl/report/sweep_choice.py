@@ -74,7 +74,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> FigureSpec | None:
-    """For a plan without a figure of these kinds: what it expects something of, else throughput, over what is swept.
+    """For a plan without a figure of these kinds: what it expects something of, else throughput, over swept parameters.
 
     None without a parameter that is swept, or where no number differs between points.
     """
@@ -82,7 +82,7 @@ def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> Figu
     metrics = dict.fromkeys([*expected, "throughput_bps", "total_throughput_bps"])
     values = {name: {counted_number(point, name, "") for point in points} - {None} for name in metrics}
     metric = next((name for name, of in values.items() if len(of) > 1), "")
-    swept = sorted((one for one in factors(points) if one.key != "repeat"), key=_rank)
+    swept = sorted((factor for factor in factors(points) if factor.key != "repeat"), key=_rank)
     xs = [factor for factor in swept if len(factor.values) <= MAX_X]
     if not metric or not xs:
         return None

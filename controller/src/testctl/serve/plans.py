@@ -78,16 +78,16 @@ class Plans:
         return self._seen.get((run, metric, flow), id(found), lambda: _see(found, metric, flow))
 
 
-def _see(found: Found, metric: str, flow: str) -> _Seen:
-    varying = factors(found.points)
-    exact = kind_of(str(found.summary.get("testbed") or DEFAULT)).deterministic
+def _see(run: Found, metric: str, flow: str) -> _Seen:
+    varying = factors(run.points)
+    exact = kind_of(str(run.summary.get("testbed") or DEFAULT)).deterministic
     return _Seen(
         {
             p.id: (describe(p, varying), p.verdict, number_of(p, metric, flow), p.digest if exact else "")
-            for p in found.points
+            for p in run.points
         },
-        frozenset(name for point in found.points for values in point.metrics.values() for name in values),
-        tuple(dict.fromkeys(name for point in found.points for name in point.metrics if name != "*")),
+        frozenset(name for point in run.points for values in point.metrics.values() for name in values),
+        tuple(dict.fromkeys(name for point in run.points for name in point.metrics if name != "*")),
     )
 
 

@@ -71,9 +71,9 @@ class Runs:
 
     def page(self, name: str) -> dict[str, Any]:
         """A run for the page: its facts, what varies, its points."""
-        found = self.find(name)
-        page = self._pages.get(found.path.name, id(found), lambda: _page(found))
-        if found.state == "in progress":
+        run = self.find(name)
+        page = self._pages.get(run.path.name, id(run), lambda: _page(run))
+        if run.state == "in progress":
             return page | next(
                 ({"progress": line["progress"]} for line in self.lines() if line["name"] == page["name"]), {}
             )
@@ -90,21 +90,21 @@ class Runs:
 
     def sweeps(self, name: str) -> dict[str, Any]:
         """The figures of the run's plan: those of metrics, else a default one; of the others title and number."""
-        found = self.find(name)
-        return self._sweeps.get(found.path.name, id(found), lambda: _sweeps(found))
+        run = self.find(name)
+        return self._sweeps.get(run.path.name, id(run), lambda: _sweeps(run))
 
     def figure(self, name: str, number: int) -> dict[str, Any]:
         """A figure of the run's plan, by its place in the plan.  Raises Unknown."""
-        found = self.find(name)
-        specs = _specs(found)
+        run = self.find(name)
+        specs = _specs(run)
         if not 0 <= number < len(specs):
             raise listing.Unknown(f"the plan of this run has {len(specs)} figures; got number {number}")
-        return self._figures.get((found.path.name, number), id(found), lambda: _figure(found, specs[number]))
+        return self._figures.get((run.path.name, number), id(run), lambda: _figure(run, specs[number]))
 
     def sweep(self, name: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
         """One that is asked for.  Raises PlanError for what the run has not."""
-        found = self.find(name)
-        return _figure(found, asked_spec(found.points, kind, metric, **given))
+        run = self.find(name)
+        return _figure(run, asked_spec(run.points, kind, metric, **given))
 
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
@@ -287,29 +287,29 @@ def point_of(place: Path) -> RunPoint:
     return replace(found, verdict=layout.verdict_shown(place.parents[1], found.verdict))
 
 
-def _page(found: Found) -> dict[str, Any]:
-    return run_page(found, _plan_text(found), list(files(found.path, without=layout.POINTS).items()))
+def _page(run: Found) -> dict[str, Any]:
+    return run_page(run, _plan_text(run), list(files(run.path, without=layout.POINTS).items()))
 
 
-def _sweeps(found: Found) -> dict[str, Any]:
-    return run_figures(found, _plan_text(found))
+def _sweeps(run: Found) -> dict[str, Any]:
+    return run_figures(run, _plan_text(run))
 
 
-def _specs(found: Found) -> Sequence[FigureSpec]:
-    return specs_in(_plan_text(found))
+def _specs(run: Found) -> Sequence[FigureSpec]:
+    return specs_in(_plan_text(run))
 
 
-def _figure(found: Found, spec: FigureSpec) -> dict[str, Any]:
-    return chart_of(spec, found.points, found.summary, _records).to_json()
+def _figure(run: Found, spec: FigureSpec) -> dict[str, Any]:
+    return chart_of(spec, run.points, run.summary, _records).to_json()
 
 
 def _records(point: RunPoint) -> Records | None:
-    """A point's records; None where a file that a figure reads beside them is a link."""
+    """A point's records; None where a further file that a figure reads is a link."""
     return None if (point.path / layout.STALLS).is_symlink() else read_source(point.path).records
 
 
-def _plan_text(found: Found) -> str:
-    plan = listing.own_file(found.path, layout.PLAN)
+def _plan_text(run: Found) -> str:
+    plan = listing.own_file(run.path, layout.PLAN)
     return plan.read_text(encoding="utf-8", errors="replace") if plan else ""
 
 

@@ -60,8 +60,8 @@ def lanes(records: Records) -> tuple[Lane, ...]:
     there = np.flatnonzero(np.bincount(key)).tolist()
     bytes_of = {(names[lane >> 16], lane & 0xFFFF): sums[lane] for lane in there}
     order = {flow: number for number, flow in enumerate(records.flows)}
-    found = sorted((key for key in bytes_of if key[0] in order), key=lambda key: (order[key[0]], key[1]))
-    return tuple(found if len(found) <= MAX_LINES else sorted(found, key=lambda key: -bytes_of[key]))
+    present = sorted((key for key in bytes_of if key[0] in order), key=lambda key: (order[key[0]], key[1]))
+    return tuple(present if len(present) <= MAX_LINES else sorted(present, key=lambda key: -bytes_of[key]))
 
 
 @once

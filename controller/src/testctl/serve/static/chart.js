@@ -33,7 +33,7 @@ const sized = (spec, element) => {
   return { ...spec, columns, spec: { width: Math.max((wide - 24 * (columns - 1)) / columns, PANEL / 2), height: 220, ...spec.spec } };
 };
 
-// As many entries of the legend in a line as there is room for.
+// As many entries of the legend in a line as fit.
 const entries = (spec, element) => {
   const labels = spec.encoding?.color?.scale?.domain ?? [];
   return Math.max(1, Math.floor((element.clientWidth - 60) / (Math.max(1, ...labels.map((label) => String(label).length)) * 7 + 40)));
