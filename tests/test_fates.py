@@ -18,6 +18,8 @@ from testctl.records.schema import FATES
 from testctl.results import Run, RunPoint, load_run
 from testctl.testbeds.lab import LabTestbed
 
+from controller.tests.report.reading import text_of
+
 pytestmark = pytest.mark.lab
 
 DROP = FATES.index("drop")
@@ -55,7 +57,7 @@ def test_the_first_four_segments_are_dropped_with_tso_on_and_off(tmp_path: Path,
     assert (code, len(one.points)) == (0, 2), json.dumps(one.summary["expectations"], indent=1)
     assert asked(one) == [(4, 4, "1-4")] * 2
     assert packets_with(one, "drop") == [[(n, 1448 * (n - 1)) for n in range(1, 5)]] * 2
-    assert "drop data 1-4 of bulk, first" in (one.path / "report.html").read_text(encoding="utf-8")
+    assert "drop data 1-4 of bulk, first" in text_of(one.path / "report.html")
     code, again = run(tmp_path, "fates.yaml", "again", kernel)
     assert (code, again.digest) == (0, one.digest)
 

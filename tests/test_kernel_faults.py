@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from testctl.lab import boot_parameters
 
+from controller.tests.report.reading import text_of
+
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
 PLAN = """
@@ -48,7 +50,7 @@ def test_a_warning_fails_its_point(tmp_path: Path, kernel: str) -> None:
     assert "lab_fault.c" in point["reason"]
     assert WORDS in point["reason"]
     assert WORDS in said
-    assert "a warning on purpose" in (out / "report.html").read_text(encoding="utf-8")
+    assert "a warning on purpose" in text_of(out / "report.html")
 
 
 @pytest.mark.parametrize("kernel", ["6.12", "6.1"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from testctl.lab.built import built
 
+from controller.tests.report.reading import text_of
 from tests import test_kernel_faults
 from tests.test_gdb import PLAN, TESTCTL, entered_recovery
 
@@ -75,7 +76,7 @@ def test_a_fault_of_each_kind_fails_its_point(tmp_path: Path, fault: str) -> Non
     assert point["reason"].startswith("the lab's kernel reports a fault of its own: ")
     for words in FAULTS[fault]:
         assert words in point["reason"]
-    assert FAULTS[fault][0].split(": ")[0] in (out / "report.html").read_text(encoding="utf-8")
+    assert FAULTS[fault][0].split(": ")[0] in text_of(out / "report.html")
 
 
 @variant("debug")

@@ -23,6 +23,8 @@ from testctl.system.netns_names import HOMES, NAMED, Owner, owner_of
 from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.network import qdisc
 
+from controller.tests.report.reading import text_of
+
 root = pytest.mark.alone
 VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])
 PLAN = """
@@ -162,7 +164,7 @@ def test_a_tuple_that_can_not_be_had_is_left_out_by_choice(tmp_path: Path) -> No
     assert one.points[0].verdict == "pass"
     assert one.summary["left_out"] == [["switch", "rate", "1gbit"], ["switch", "delay", "5us"]]
     assert "--without switch.rate" in one.summary["reproduce"]
-    page = (one.path / "report.html").read_text(encoding="utf-8")
+    page = text_of(one.path / "report.html")
     assert "switch, rate, 1gbit: by --without switch.rate, so it was not set" in page
     assert "not measured on this machine" in page
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from controller.tests.report.reading import text_of
+
 pytestmark = pytest.mark.lab
 
 PLAN = """
@@ -50,7 +52,7 @@ def test_a_plan_becomes_a_scorecard(tmp_path: Path) -> None:
     (run,) = (Path(plan["run"]) for plan in said["plans"])
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     assert summary["claims"] == said["claims"]
-    assert "the plan itself" in (run / "report.html").read_text(encoding="utf-8")
+    assert "the plan itself" in text_of(run / "report.html")
 
     again = papers(tmp_path)
     assert again.returncode == 2

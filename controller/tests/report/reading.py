@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 LETTERS = str.maketrans(",.:", "<>&")
@@ -46,6 +47,13 @@ def point_of(html: str, point: str) -> dict[str, Any]:
     same = re.search(rf' id="d-{point}" data-same="([^"]+)"', html)
     found: dict[str, Any] = unpacked(element(html, f"d-{same[1] if same else point}"))
     return found
+
+
+def text_of(page: Path) -> str:
+    """All that a report says, packed or not."""
+    html = page.read_text(encoding="utf-8")
+    packed = re.findall(r'<script type="text/plain" id="(?!vega")[^>]*>([^<]+)', html)
+    return html + "".join(inflated(text).decode() for text in packed)
 
 
 def drawn_points(html: str) -> list[str]:
