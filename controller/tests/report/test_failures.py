@@ -10,9 +10,11 @@ import pytest
 from rich.console import Console
 from testctl.report import print_plots, print_summary
 from testctl.report.failures import failure_lines, failures_first
+from testctl.report.finding import finding
 from testctl.report.run_page import Found, run_page
 from testctl.report.sweep_choice import sweeps_of_run
 from testctl.results import Run
+from testctl.results.layout import UNJUDGED
 
 from controller.tests.support.synthetic_sweep import make_sweep
 
@@ -110,3 +112,14 @@ def test_figures_fit_the_terminal(run: Run, width: int) -> None:
     console = Console(file=out, force_terminal=True, width=width, color_system=None)
     print_plots(sweeps_of_run(run), console)
     assert all(len(line) <= width for line in out.getvalue().splitlines())
+
+
+def test_points_that_nothing_judged_yet_do_not_pass(run: Run) -> None:
+    points = run.points
+    waiting = [dataclasses.replace(point, verdict=UNJUDGED) for point in points[:4]]
+    assert finding(waiting, []) == "4 not judged yet"
+    assert (
+        finding([*waiting, dataclasses.replace(points[4], verdict="pass")], [])
+        == "1 of 5 points pass; 4 not judged yet"
+    )
+    assert finding([dataclasses.replace(point, verdict="pass") for point in points[:2]], []) == "both points pass"

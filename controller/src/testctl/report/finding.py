@@ -22,8 +22,11 @@ def finding(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
     if passed == total:
         return {1: "its point passes", 2: "both points pass"}.get(total, f"all {total} points pass")
     failed = [point for point in points if point.verdict == "fail"]
-    first = _failed(points, failed, expected) if failed else f"{passed} of {counted(total, 'point')} pass"
-    return "; ".join([first, *_others(points)])
+    if failed:
+        first = _failed(points, failed, expected)
+    else:
+        first = f"{passed} of {counted(total, 'point')} pass" if passed else ""
+    return "; ".join(filter(None, [first, *_others(points)]))
 
 
 def _failed(points: Sequence[RunPoint], failed: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
