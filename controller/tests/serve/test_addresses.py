@@ -42,7 +42,7 @@ def test_the_beginning_of_an_id_is_enough(
     run = runs_of(tmp_path, 1)
     answer = client_of(make_app(tmp_path)).get(f"/api/runs/{run.name}/points/{start}")
     assert answer.status_code == 200, answer.text
-    assert answer.json()["id"] == id
+    assert (answer.json()["id"], answer.json()["name"]) == (id, f"what {id}")
 
 
 def test_a_beginning_of_none_is_not_found(tmp_path: Path, runs_of: Runs, client_of: Client) -> None:

@@ -37,8 +37,8 @@ def make_app(root: Path) -> Starlette:
     trends, plans, home = Trends(runs), Plans(runs), Home(runs)
 
     def point(request: Request) -> dict[str, Any]:
-        where = request.path_params
-        return points.page(**where) | {"name": runs.name_of(**where)}
+        page = points.page(**request.path_params)
+        return page | {"name": runs.name_of(request.path_params["run"], page["id"])}
 
     def figure(request: Request) -> dict[str, Any]:
         asked, where = request.query_params, request.path_params

@@ -29,7 +29,7 @@ export const showPoint = async (place, now, ready) => {
   if (!page.figures.length) {
     const why = page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above."
       : `This point has no packets' records${requests ? "" : ", so that there is nothing to draw"}.`;
-    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page));
+    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page, all));
     if (ready()) requests?.draw();
     queueMicrotask(() => drawn("figures"));
     return { mark: name, restyle: () => requests?.draw() };
@@ -44,7 +44,7 @@ export const showPoint = async (place, now, ready) => {
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
   let lists = null;
   const events = make("div");
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page, all));
   ready(); // the figures need their width
   requests?.draw();
   board.show();
@@ -76,11 +76,19 @@ const requestFigures = async (page, run, id, looks) => {
 export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],
   page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
 
-const metrics = (page) => make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
-  scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
-    page.metrics.rows.map(([metric, ...values]) => make("tr", {},
-      make("td", {}, isExport() ? metric : make("a", { href: route(["trend", page.id], { metric }) }, metric)),
-      ...values.map((value) => make("td", { class: value.text ? "text" : "number", "data-sort": value.value }, value.text ? wrapped(value.shown) : value.shown))))))));
+// Headline metrics first; those without a value in any flow are named, and take no rows.
+const metrics = (page, { headlines }) => {
+  const has = ([, ...values]) => values.some(({ shown }) => shown !== "–");
+  const rank = ([metric]) => (headlines.includes(metric) ? headlines.indexOf(metric) : headlines.length);
+  const listed = page.metrics.rows.filter(has).sort((a, b) => rank(a) - rank(b));
+  const empty = page.metrics.rows.filter((row) => !has(row)).map(([metric]) => metric);
+  return make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
+    scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
+      listed.map(([metric, ...values]) => make("tr", {},
+        make("td", {}, isExport() ? metric : make("a", { href: route(["trend", page.id], { metric }) }, metric)),
+        ...values.map((value) => make("td", { class: value.text ? "text" : "number", "data-sort": value.value }, value.text ? wrapped(value.shown) : value.shown))))))),
+    empty.length ? make("p", { class: "note" }, `Without a value: ${empty.join(", ")}.`) : null);
+};
 
 // The packets of the window in words, when it is short enough.
 const packetList = (column, board) => {
