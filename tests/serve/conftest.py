@@ -189,9 +189,9 @@ def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
     errors: list[str] = []
     contexts = []
 
-    def start(address: str, dark: bool = False, width: int = 1280) -> Any:
+    def start(address: str, dark: bool = False, width: int = 1280, height: int = 900) -> Any:
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
         )
