@@ -61,7 +61,8 @@ def deploy(*words: str, config: str = "") -> tuple[int, str]:
 def test_without_an_inventory(where: str, name: str) -> None:
     code, output = deploy(name, config=where)
     assert code != 0
-    assert "want hosts in group testctl_hosts; got none: give an inventory, -i inventory/NAME" in output
+    assert "want an inventory with hosts in group testctl_hosts; got none: give it with -i" in output
+    assert "ansible-playbook -i INVENTORY deploy.yml; inventory/rack-example is an example" in output
 
 
 def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: Path) -> None:
