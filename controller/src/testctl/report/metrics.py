@@ -96,10 +96,6 @@ class Column:
         """What the heading stands for."""
         return f"{self.metric}, which the plan expects something of; each flow" if self.each else meaning(self.metric)
 
-    def is_of(self, point: RunPoint) -> bool:
-        """Whether the point has the metric at all."""
-        return any(self.metric in values for values in point.metrics.values())
-
     def cell(self, point: RunPoint) -> tuple[float | None, str]:
         """(the number by which a table is sorted, the text shown)."""
         if not self.each:

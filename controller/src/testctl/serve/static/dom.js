@@ -17,7 +17,6 @@ export const say = (text) => { byId("said").textContent = text; };
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
 export const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-export const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 
 export class Refused extends Error {}
 
