@@ -45,6 +45,14 @@ def everything(rack: Machines) -> dict[str, dict[str, str]]:
     return {one.name: rack.attest(one.name) for one in rack.rack.machines}
 
 
+def test_the_management_device_comes_first(rack: Machines) -> None:
+    """Before e1000e is loaded: else it may be eth1 until udev has named it mgmt, and the test network's stays eth0."""
+    for machine in rack.rack.machines:
+        said = rack.ssh(machine.name, "lsinitramfs /boot/initrd.img-$(uname -r); dmesg").said
+        assert "/virtio_net.ko" in said
+        assert "mgmt: renamed from eth0" in said
+
+
 def test_a_nic_is_set_and_restored(rack: Machines) -> None:
     """Rings, coalescing, pause frames, offloads and MTU of e1000e, which takes its link down for most of them."""
     before = everything(rack)
