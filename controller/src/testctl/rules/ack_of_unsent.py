@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No ACK of what never arrived."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-of-unsent",
+    must="An ACK number is at most the end of what has arrived without a gap.",
+    source="RFC 9293, 3.4",
+    level="MUST",
+    quote="the acknowledgment number is the sequence number of the next octet the sender of the segment expects",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.from_syn.any():
+        return undecided("the capture begins within the connection")
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn & (trace.rcv_nxt > NEVER)
+    broken = acks & (trace["ack"] > trace.rcv_nxt)
+    last = trace.latest(~trace.out)
+    return where(
+        broken,
+        lambda row: f"acknowledges {trace['ack'][row]}, but only up to {trace.rcv_nxt[row]} had arrived",
+        np.asarray(last),
+    )

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All packets of a flow as the host at one of its ends saw them: what a rule is judged over.
+
+Rows are ordered by connection and then as captured.  What is said of a row (`una`, `nxt`, …) is what held just before
+it.  Numbers are bytes relative to the connection's first data byte of the direction in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from testctl.metrics.core.memo import once
+from testctl.metrics.core.view import Rows, rows_of
+from testctl.records import Records
+from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+
+NEVER = -(1 << 42)
+"""What no number of a connection is: nothing of the kind came before."""
+_APART = 1 << 44
+_RATE = ("rate", "htb", "tbf", "qdisc")
+
+
+@dataclass
+class Trace:
+    """The packets that `host` sent and received of a flow; `index` are their rows in the packets table.
+
+    direction  of what the host sends: 0 from -> to
+    """
+
+    records: Records
+    flow: str
+    host: str
+    direction: int
+    index: Ints
+    memo: dict[str, Array] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, name: str) -> Array:
+        """A column of the packets table; of whole numbers as int64."""
+        if name not in self.memo:
+            order = np.argsort(self.index, kind="stable")
+            column = self.records.values(name, self.index[order])
+            values = np.empty(len(column), np.bool_ if column.dtype == np.bool_ else np.int64)
+            values[order] = column
+            self.memo[name] = values
+        return self.memo[name]
+
+    # -- what a row is ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def out(self) -> Bools:
+        """Leaving the host (the others arrive)."""
+        return self["out"]
+
+    @cached_property
+    def end(self) -> Ints:
+        """The number behind the last that the packet takes: SYN and FIN take one each."""
+        taken = self["length"] + self.has(FIN) + self.has(SYN)
+        return np.asarray(self["seq"] + taken)
+
+    def has(self, flag: int) -> Bools:
+        """Rows with this TCP flag (of records.schema)."""
+        return np.asarray((self["flags"] & flag) != 0)
+
+    @cached_property
+    def data(self) -> Bools:
+        """Rows with payload."""
+        return np.asarray(self["length"] > 0)
+
+    @cached_property
+    def pure_ack(self) -> Bools:
+        """ACKs that carry nothing: no payload, SYN, FIN or RST."""
+        return np.asarray(self.has(ACK) & ~self.data & ((self["flags"] & (SYN | FIN | RST)) == 0))
+
+    @cached_property
+    def first(self) -> Ints:
+        """For each row the first row of its connection."""
+        return self._firsts[self._group]
+
+    @cached_property
+    def _begins(self) -> Bools:
+        conn = self["conn"]
+        return np.concatenate([np.ones(min(len(conn), 1), np.bool_), conn[1:] != conn[:-1]])
+
+    @cached_property
+    def _firsts(self) -> Ints:
+        return np.flatnonzero(self._begins)
+
+    @cached_property
+    def _group(self) -> Ints:
+        return np.cumsum(self._begins) - 1
+
+    @cached_property
+    def from_syn(self) -> Bools:
+        """Rows of connections whose SYN this host's capture has: all of the connection is here."""
+        syn = np.zeros(len(self._firsts), np.bool_)
+        syn[self._group[self.has(SYN)]] = True
+        return syn[self._group]
+
+    # -- what held just before a row -------------------------------------------------------------------------------
+
+    def highest(self, values: Array, of: Bools) -> Ints:
+        """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
+        apart = self._group * _APART
+        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
+        return self._before(running)
+
+    def latest(self, of: Bools) -> Ints:
+        """The row of the last earlier row of the mask, in the same connection; -1 without any."""
+        rows = np.where(of, np.arange(len(self)), -1)
+        running = np.maximum.accumulate(rows) if len(rows) else rows
+        before = np.concatenate([[-1], running[:-1]]) if len(rows) else rows
+        return np.where(before >= self.first, before, -1)
+
+    def following(self, of: Bools) -> Ints:
+        """The row of the next later row of the mask, in the same connection; -1 without any."""
+        count = len(self)
+        rows = np.where(of, np.arange(count), count)
+        running = np.minimum.accumulate(rows[::-1])[::-1] if count else rows
+        after = np.concatenate([running[1:], [count]]) if count else rows
+        inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
+        return np.where(inside, after, -1)
+
+    def count(self, values: Array, of: Bools) -> Ints:
+        """The sum of values over earlier rows of the mask, in the same connection."""
+        total = np.cumsum(np.where(of, values, 0))
+        before = np.concatenate([[0], total[:-1]]) if len(self) else total
+        return np.asarray(before - before[self.first])
+
+    def _before(self, running: Ints) -> Ints:
+        """What a running maximum was before each row."""
+        before = np.concatenate([[NEVER], running[:-1]]) if len(self) else running
+        return np.where(self._begins, NEVER, before)
+
+    @cached_property
+    def una(self) -> Ints:
+        """SND.UNA: the highest acknowledgement number that had arrived."""
+        return self.highest(self["ack"], ~self.out & self.has(ACK))
+
+    @cached_property
+    def nxt(self) -> Ints:
+        """SND.NXT: the end of the highest that had been sent."""
+        return self.highest(self.end, self.out)
+
+    @cached_property
+    def seen(self) -> Ints:
+        """The end of the highest that had arrived, with or without gaps below."""
+        return self.highest(self.end, ~self.out & ~self.has(RST))
+
+    @cached_property
+    def acked(self) -> Ints:
+        """The highest acknowledgement number that the host had sent."""
+        return self.highest(self["ack"], self.out & self.has(ACK))
+
+    @cached_property
+    def edge(self) -> Ints:
+        """The right edge of the window that the peer had offered."""
+        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST))
+
+    @cached_property
+    def offered(self) -> Ints:
+        """The right edge of the window that the host had offered."""
+        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST))
+
+    @cached_property
+    def rcv_nxt(self) -> Ints:
+        """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
+        arrived = np.flatnonzero(~self.out & (self.end > self["seq"]))
+        return self._before_of(arrived, self._contiguous(arrived))
+
+    def _before_of(self, rows: Ints, values: Ints) -> Ints:
+        column = np.full(len(self), NEVER, np.int64)
+        column[rows] = values
+        mask = np.zeros(len(self), np.bool_)
+        mask[rows] = True
+        return self.highest(column, mask)
+
+    def _contiguous(self, arrived: Ints) -> Ints:
+        """For each of these rows the end of what had arrived without a gap, the row counted.
+
+        The place at which a byte arrived first is known for pieces between all edges of packets; all below an edge is
+        there from the place on that is the highest of those below.
+        """
+        if not len(arrived):
+            return np.empty(0, np.int64)
+        apart = self._group[arrived] * _APART
+        start, end = self["seq"][arrived] + apart, self.end[arrived] + apart
+        edges = np.unique(np.concatenate([start, end]))
+        low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
+        sizes = high - low
+        offsets = np.cumsum(sizes) - sizes
+        pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
+        place = np.full(len(edges), len(arrived), np.int64)
+        np.minimum.at(place, pieces, np.repeat(np.arange(len(arrived)), sizes))
+        # `place` of the last edge of a connection stays at "never", which ends it; the next one begins anew.
+        group = (edges + _APART // 2) // _APART
+        firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+        lift = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(edges))) * (len(arrived) + 1)
+        needed = np.maximum.accumulate(place + lift) - lift
+        found = np.empty(len(arrived), np.int64)
+        turns = np.flatnonzero(np.diff(self._group[arrived], prepend=-1, append=-1))
+        for edge, last, begin, stop in zip(firsts, [*firsts[1:], len(edges)], turns[:-1], turns[1:], strict=True):
+            reached = np.searchsorted(needed[edge:last], np.arange(begin, stop), side="right")
+            found[begin:stop] = edges[edge:last][np.minimum(reached, last - edge - 1)]
+        return found - apart
+
+    # -- what else is known ----------------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The point's parameters of the host."""
+        return self.records.point.settings.get(self.host, {})
+
+    @cached_property
+    def delayed(self) -> str:
+        """Why packets may leave the host after TCP sent them, so that a capture's order is not TCP's; "": they don't."""
+        slow = sorted(name for name in self.settings if name.partition("_")[0] in _RATE)
+        return f"{self.host} has a queue of its own ({slow[0]})" if slow else ""
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether times are those of virtual time: what happens at once has the same time."""
+        return not self.records.outcome.clocks and self.records.outcome.placement == {}
+
+    @cached_property
+    def mss(self) -> int:
+        """The largest payload of a packet on the wire that the host sent; 0 without any."""
+        return _largest(self, self.out)
+
+    @cached_property
+    def peer_mss(self) -> int:
+        """Likewise of those that it received."""
+        return _largest(self, ~self.out)
+
+    @cached_property
+    def events(self) -> dict[str, Array]:
+        """The kernel's trace of the host's TCP (columns of TCP_EVENTS as numbers, `event` by its name's place in
+        TCP_EVENT_NAMES), ordered by connection and then by time; {} without."""
+        table = self.records.tcp_events
+        if table is None or not table.num_rows:
+            return {}
+        (flow, flows), (place, places) = codes_of(table, "flow"), codes_of(table, "where")
+        if self.flow not in flows or self.host not in places:
+            return {}
+        rows = np.flatnonzero((flow == flows.index(self.flow)) & (place == places.index(self.host)))
+        rows = rows[np.argsort(numbers_of(table, "conn")[rows], kind="stable")]
+        names = [name for name in table.schema.names if name not in ("flow", "where", "event", "source")]
+        columns = {name: numbers_of(table, name)[rows].astype(np.int64) for name in names}
+        event, kinds = codes_of(table, "event")
+        number = np.array([TCP_EVENT_NAMES.index(kind) for kind in kinds] or [0])
+        return {**columns, "event": number[event[rows]]}
+
+
+def _largest(trace: Trace, of: Bools) -> int:
+    some = of & trace.data
+    if not some.any():
+        return 0
+    return int((-(-trace["length"][some] // np.maximum(trace["segs"][some], 1))).max())
+
+
+@once
+def trace_of(records: Records, flow: str, end: int) -> Trace:
+    """The packets of a flow at one of its ends (0: `from`).  Raises KeyError for a flow that the point lacks."""
+    requested = records.point.flow(flow)
+    if requested is None:
+        raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
+    host = requested.ends[end]
+    parts: list[Rows] = [rows_of(records, flow, host, direction, out=direction == end) for direction in (0, 1)]
+    index = np.sort(np.concatenate([part.index for part in parts]).astype(np.int64))
+    conn = records.values("conn", index)
+    return Trace(records, flow, host, end, index[np.argsort(conn, kind="stable")])
