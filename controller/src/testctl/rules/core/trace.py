@@ -47,7 +47,7 @@ class Trace:
         if name not in self.memo:
             order = np.argsort(self.index, kind="stable")
             column = self.records.values(name, self.index[order])
-            values = np.empty(len(column), np.bool_ if column.dtype == np.bool_ else np.int64)
+            values: Array = np.empty(len(column), np.bool_ if column.dtype == np.bool_ else np.int64)
             values[order] = column
             self.memo[name] = values
         return self.memo[name]
@@ -220,7 +220,7 @@ class Trace:
 
     @cached_property
     def delayed(self) -> str:
-        """Why packets may leave the host after TCP sent them, so that a capture's order is not TCP's; "": they don't."""
+        """Why packets may leave the host after TCP sent them, so that a capture has another order; "": they don't."""
         slow = sorted(name for name in self.settings if name.partition("_")[0] in _RATE)
         return f"{self.host} has a queue of its own ({slow[0]})" if slow else ""
 
