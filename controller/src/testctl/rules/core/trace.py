@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from testctl.metrics.core.memo import once
-from testctl.metrics.core.view import Rows, rows_of
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 
@@ -265,14 +263,14 @@ def _largest(trace: Trace, of: Bools) -> int:
     return int((-(-trace["length"][some] // np.maximum(trace["segs"][some], 1))).max())
 
 
-@once
 def trace_of(records: Records, flow: str, end: int) -> Trace:
     """The packets of a flow at one of its ends (0: `from`).  Raises KeyError for a flow that the point lacks."""
     requested = records.point.flow(flow)
     if requested is None:
         raise KeyError(f"flow {flow}: want one of {', '.join(records.flows)}")
     host = requested.ends[end]
-    parts: list[Rows] = [rows_of(records, flow, host, direction, out=direction == end) for direction in (0, 1)]
-    index = np.sort(np.concatenate([part.index for part in parts]).astype(np.int64))
-    conn = records.values("conn", index)
-    return Trace(records, flow, host, end, index[np.argsort(conn, kind="stable")])
+    (of, flows), (at, hosts) = records.codes("flow"), records.codes("where")
+    if flow not in flows or host not in hosts:
+        return Trace(records, flow, host, end, np.empty(0, np.int64))
+    index = np.flatnonzero((of == flows.index(flow)) & (at == hosts.index(host)))
+    return Trace(records, flow, host, end, index[np.argsort(records.values("conn", index), kind="stable")])
