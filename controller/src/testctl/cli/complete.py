@@ -134,6 +134,13 @@ def metrics(ctx: typer.Context, incomplete: str) -> Iterator[str]:
 
 
 @_safe
+def rules(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    from testctl.rules import rules as known
+
+    yield from known()
+
+
+@_safe
 def parameters(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Kinds of entities and parameters."""
     known = Parameters(registry)

@@ -85,12 +85,14 @@ def load(
     without: list[str] | None = None,
 ) -> Plan:
     from testctl.metrics import metric_names
+    from testctl.rules import rules
 
     find(testbed)
     overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
     return load_plan(
         file,
         metrics=metric_names(),
+        rules=rules(),
         testbed=testbed,
         overrides=overrides,
         max_points=max_points,

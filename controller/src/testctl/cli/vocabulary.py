@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testctl params, metrics, topologies, schema: what a plan can contain."""
+"""testctl params, metrics, rules, topologies, schema: what a plan can contain."""
 
 from __future__ import annotations
 
@@ -68,6 +68,30 @@ def metrics(
         _console().print(table)
 
 
+def rules(
+    word: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="a rule, or a part of its name", autocompletion=complete.rules),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What every point is judged by: what the RFCs ask of a TCP, with their sentences."""
+    from testctl.cli import rule_page
+    from testctl.rules import rules as known
+
+    specs = {name: rule.spec for name, rule in known().items()}
+    names = find(word, {name: spec.must for name, spec in specs.items()}, "rule") if word is not None else [*specs]
+    if as_json:
+        print(json.dumps({name: vars(specs[name]) for name in names}, indent=1))
+    elif word is not None and len(names) == 1:
+        print(rule_page.page(specs[names[0]]), end="")
+    else:
+        table = Table("rule", "level", "source", "what must hold", box=None)
+        for name in names:
+            table.add_row(name, specs[name].level, specs[name].source, specs[name].must)
+        _console().print(table)
+
+
 def topologies(
     name: Annotated[
         str | None,
@@ -114,5 +138,5 @@ def _console() -> Console:
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (params, metrics, topologies, schema):
+    for command in (params, metrics, rules, topologies, schema):
         app.command(rich_help_panel=panels.WRITE)(command)

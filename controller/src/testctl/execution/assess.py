@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a point's results from its records: metrics, stalls, fates, and whether the measurement is valid."""
+"""Computes a point's results from its records: metrics, stalls, fates, violations, whether the measurement is valid."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from testctl.core.point import Settings
 from testctl.metrics import Number, analyse, instruments_agree, key_of_others
 from testctl.packet_actions import check_fates
 from testctl.records import Records
+from testctl.rules import violations_of
 from testctl.system.code_hash import hash_of, modules_below
 from testctl.system.text import first_of
 
+_COMPUTE = ("testctl.metrics", "testctl.packet_actions", "testctl.rules")
 MAX_DOUBTS = 8
 """Maximum number of listed reasons why a point is invalid."""
 
@@ -35,6 +37,7 @@ class Assessment:
     metrics: Mapping[str, Mapping[str, Number]]
     stalls: pa.Table
     fates: Sequence[Mapping[str, Any]]
+    violations: Sequence[Mapping[str, Any]]
 
 
 def assess(records: Records) -> Assessment:
@@ -50,6 +53,7 @@ def assess(records: Records) -> Assessment:
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[fate.to_json() for fate in fates],
+        violations=violations_of(records),
     )
 
 
@@ -79,7 +83,7 @@ def analysis_keys() -> dict[str, str]:
     Raw files are not kept, records are: with other code of the first a point is run again, with other code of the
     second it is computed again.  Metrics of other distributions count.
     """
-    own = ["testctl.execution.assess", *modules_below("testctl.metrics"), *modules_below("testctl.packet_actions")]
+    own = ["testctl.execution.assess", *(module for package in _COMPUTE for module in modules_below(package))]
     return {
         "records": hash_of(["testctl.records.store"]),
         "metrics": "-".join(filter(None, [hash_of(own), key_of_others()])),

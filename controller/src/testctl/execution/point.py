@@ -118,6 +118,7 @@ def _analyse(
         records=records,
         stalls=analysis.stalls,
         fates=analysis.fates,
+        violations=analysis.violations,
         captures=captures if keep_captures else {},
         analysis=analysis_keys(),
     )

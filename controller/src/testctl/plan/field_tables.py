@@ -70,6 +70,11 @@ DESIGN: Table = {
     ),
     "seed": Field("Another seed chooses other points of the same coverage", integer_of(0, MAX_SEED)),
 }
+ALLOW: Table = {
+    "rule": Field("The name of the rule", _TEXT, needed=True),
+    "reason": Field("Why it may be broken; the report shows it", _TEXT | {"minLength": 1}, needed=True),
+    "when": Field("Only at points with these values, such as {hosts.cc: dctcp}; default: at all", _CONDITIONS),
+}
 PLAN: Table = {
     "about": Field("What the plan is for, in one line", _TEXT),
     "topology": Field(
@@ -105,6 +110,10 @@ PLAN: Table = {
         {"type": "array", "items": _CONDITIONS},
     ),
     "expect": Field("What has to hold. Without an expectation a point passes when it was measured"),
+    "allow": Field(
+        "Rules of TCP (`testctl rules`) that points may break: such violations make no point fail",
+        {"type": "array", "items": schema_of(ALLOW)},
+    ),
     "figures": Field("What the report draws beside the points' own figures"),
 }
 PAPER: Table = {

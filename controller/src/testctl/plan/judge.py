@@ -19,6 +19,8 @@ Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
 """Verdicts that need attention."""
 POINT_WIDE = "*"
+VIOLATED = "rules_violated"
+"""The metric that lists the rules of TCP that a flow broke."""
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
 
@@ -109,6 +111,12 @@ class _Finding:
     gap: float = 0.0
 
 
+def rules_in(value: Number | str | None) -> list[tuple[str, int]]:
+    """(rule, violations) of a value of the metric VIOLATED, such as "ack-moves-back 2, beyond-window 1"."""
+    pairs = [entry.split(" ") for entry in str(value or "").split(", ") if " " in entry]
+    return [(rule, int(count)) for rule, count in pairs]
+
+
 def meets(levels: Levels, condition: Condition) -> bool:
     return all(levels[index] in among for index, among in condition.items())
 
@@ -140,7 +148,9 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
     points = [
-        _of_point(point, judge.measured(point.id), [*judge.failed(point), *against.get(point.id, [])])
+        _of_point(
+            point, judge.measured(point.id), [*judge.failed(point), *judge.violated(point), *against.get(point.id, [])]
+        )
         for point in plan.points
     ]
     return points, [_of_expectation(plan, expectation, measured) for expectation, measured in findings]
@@ -276,6 +286,19 @@ class Judge:
             return []
         text = measured.reason if measured.reason and len(other) == len(failing) else "; ".join(other)
         return [_Finding(point.id, "fail", text)]
+
+    def violated(self, point: Point) -> list[_Finding]:
+        """The rules of TCP that a flow broke though the plan does not allow it: a finding for each rule."""
+        allowed = {entry.rule for entry in self._plan.allowed if meets(point.levels, entry.when)}
+        broken: dict[str, list[str]] = {}
+        for flow, of in self.measured(point.id).metrics.items():
+            for rule, count in rules_in(of.get(VIOLATED)):
+                if rule not in allowed:
+                    broken.setdefault(rule, []).append(f"{count} times by {flow}" if count > 1 else f"by {flow}")
+        return [
+            _Finding(point.id, "fail", f"the rule {rule} was broken {', '.join(flows)}")
+            for rule, flows in broken.items()
+        ]
 
     def one(self, expectation: Expectation, point: Point) -> _Finding:
         """The verdict over all flows of the expectation: fail before invalid before pass."""

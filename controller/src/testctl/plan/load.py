@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
@@ -13,6 +13,7 @@ from testctl_agent.spec.types import Value
 from testctl.core.point import Point
 from testctl.core.testbed_kind import kind_of
 from testctl.core.topology import Topology
+from testctl.plan.allow import read_allowed
 from testctl.plan.checks.aqms import check_aqms
 from testctl.plan.checks.commands import check_commands
 from testctl.plan.checks.scopes import check_distributed
@@ -60,6 +61,7 @@ def load_plan(
     topology_text: str | None = None,
     traces: Mapping[str, str] | None = None,
     directory: Path | None = None,
+    rules: Collection[str] | None = None,
 ) -> Plan:
     """The plan of a file (a path, or text of one line), of the text itself (bytes, or several lines) or of its nodes.
 
@@ -73,6 +75,7 @@ def load_plan(
     topology_text  the text of a topology that the plan names by its path; None: that file is read
     traces      path -> value of the files of values that the plan names by their paths; None: those files are read
     directory   where the paths of such files begin; None: at the plan's file
+    rules       the rules of TCP that `allow` may name; None: any
 
     Raises PlanError with every problem and its place.
     """
@@ -124,6 +127,7 @@ def load_plan(
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
         traces=files.read,
+        allowed=read_allowed(remaining.kept(fields.nodes.get("allow"))[0], reader, rules),
     )
     if (paper or (paper is None and _of_paper(given))) and not not_judged:
         _check_claims(written, fields, problems)

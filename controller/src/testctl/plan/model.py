@@ -180,6 +180,15 @@ class FigureSpec:
     condition: Condition = field(default_factory=dict, compare=False)
 
 
+@dataclass(frozen=True)
+class Allowed:
+    """A rule of TCP that the points that meet `when` may break."""
+
+    rule: str
+    reason: str
+    when: Condition
+
+
 @dataclass(frozen=True, kw_only=True)
 class WrittenPlan:
     """A plan as it is written, with its overrides: all of it is read, and its points are not made yet.
@@ -213,6 +222,7 @@ class WrittenPlan:
     left_out: tuple[tuple[str, str, str], ...]
     topology_text: str = ""
     traces: Mapping[str, str] = field(default_factory=dict)
+    allowed: tuple[Allowed, ...] = ()
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,6 +34,7 @@ class PointResult:
     records     None where there are none (broken, skip); the digest of the point is theirs
     stalls      table of testctl.metrics.stalls, or None
     fates       findings of testctl.packet_actions as JSON: the outcome of every requested fate
+    violations  what the rules of TCP say (testctl.rules.judge) as JSON, of ends with a violation
     captures    pcap file of each host, if they are kept; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
     more        other files by the name they get in the point; likewise
@@ -52,6 +53,7 @@ class PointResult:
     records: Records | None = None
     stalls: pa.Table | None = None
     fates: Sequence[Mapping[str, Any]] = ()
+    violations: Sequence[Mapping[str, Any]] = ()
     captures: Mapping[str, Path] = field(default_factory=dict)
     traceback: str = ""
     more: Mapping[str, Path] = field(default_factory=dict)
@@ -61,6 +63,32 @@ class PointResult:
     def measured(self) -> Measured:
         """The measurement as written: NaN and infinity are null."""
         return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics))
+
+
+class Computed(Protocol):
+    """What is computed from records."""
+
+    @property
+    def metrics(self) -> Mapping[str, Mapping[str, float | str | None]]: ...
+
+    @property
+    def stalls(self) -> pa.Table | None: ...
+
+    @property
+    def fates(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def violations(self) -> Sequence[Mapping[str, Any]]: ...
+
+
+class Assessed(Computed, Protocol):
+    """Likewise, with the verdict of the measurement (testctl.execution.assess.Assessment)."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
 
 
 def write_point(run: Path, result: PointResult) -> Path:
@@ -114,7 +142,7 @@ def _fill(directory: Path, result: PointResult) -> None:
     _write(directory / layout.OUTCOME, result.outcome)
     if result.records is not None:
         result.records.save(directory)
-    write_analysis(directory, result.metrics, result.stalls, result.fates)
+    write_analysis(directory, result)
     if result.traceback:
         (directory / layout.TRACEBACK).write_bytes(result.traceback.encode(errors="replace"))
     for name, source in result.more.items():
@@ -141,21 +169,20 @@ def _fill(directory: Path, result: PointResult) -> None:
 
 def write_analysis(
     directory: Path,
-    metrics: Mapping[str, Mapping[str, float | str | None]],
-    stalls: pa.Table | None,
-    fates: Sequence[Mapping[str, Any]],
+    computed: Computed,
 ) -> None:
     """Write what is computed from records into a point that is not published yet.
 
     Files that are there may have names in other points too: they are removed, never written into.
     """
-    for name in (layout.METRICS, layout.STALLS, layout.FATES):
+    for name in (layout.METRICS, layout.STALLS, layout.FATES, layout.VIOLATIONS):
         (directory / name).unlink(missing_ok=True)
-    _write(directory / layout.METRICS, metrics)
-    if stalls is not None:
-        pq.write_table(stalls, directory / layout.STALLS, compression="zstd")
-    if fates:
-        _write(directory / layout.FATES, {"fates": [dict(fate) for fate in fates]})
+    _write(directory / layout.METRICS, computed.metrics)
+    if computed.stalls is not None:
+        pq.write_table(computed.stalls, directory / layout.STALLS, compression="zstd")
+    for name, entries in ((layout.FATES, computed.fates), (layout.VIOLATIONS, computed.violations)):
+        if entries:
+            _write(directory / name, {Path(name).stem: [dict(entry) for entry in entries]})
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

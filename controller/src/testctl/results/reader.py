@@ -63,6 +63,13 @@ class RunPoint:
         fates: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
         return fates
 
+    @cached_property
+    def violations(self) -> Sequence[Mapping[str, Any]]:
+        """What the rules of TCP say (testctl.rules.judge.violations_of), by flow, end and rule."""
+        path = self.path / layout.VIOLATIONS
+        listed: Sequence[Mapping[str, Any]] = read_json(path).get("violations", []) if path.exists() else []
+        return listed
+
     @property
     def measured(self) -> Measured:
         """The measurement that expectations are evaluated on."""

@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 from testctl_agent.spec.errors import TestbedError, TestctlError
@@ -21,7 +20,7 @@ from testctl.records.files import json_text
 from testctl.results import layout, shapes
 from testctl.results.atomic import naming_path, put_file, write_json
 from testctl.results.manifest import difference, manifest_of
-from testctl.results.point import write_analysis
+from testctl.results.point import Assessed, write_analysis
 from testctl.results.verdict_file import FORMAT, VerdictFile
 
 
@@ -40,25 +39,6 @@ class Kept:
     def run(self) -> str:
         """The run's name."""
         return self.path.parents[1].name.removesuffix(layout.IN_PROGRESS)
-
-
-class Measured(Protocol):
-    """The results computed from records (testctl.execution.assess.Assessment)."""
-
-    @property
-    def verdict(self) -> str: ...
-
-    @property
-    def reason(self) -> str: ...
-
-    @property
-    def metrics(self) -> Mapping[str, Mapping[str, float | str | None]]: ...
-
-    @property
-    def stalls(self) -> pa.Table: ...
-
-    @property
-    def fates(self) -> Sequence[Mapping[str, Any]]: ...
 
 
 def kept_points(results_dir: Path, point_id: str, runs: str = "*") -> list[Kept]:
@@ -106,11 +86,11 @@ def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> bool:
     return not difference(path, kept.verdict_file.files)
 
 
-def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Measured]) -> bool:
+def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Assessed]) -> bool:
     """Copy a point into a run (hard links where possible), with the verdict of its measurement.
 
     analysis  of the current code; if its "metrics" differ from those of the point, `again` computes
-              metrics, stalls and fates from the point's records
+              metrics, stalls, fates and violations from the point's records
     Returns whether it computed them.  Raises UnusableError, leaving nothing, if the point was altered;
     TestbedError when it can't be written here.
     """
@@ -131,7 +111,7 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
                 measured = again(records)
                 if measured.verdict != "pass":
                     raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")
-                write_analysis(temporary, measured.metrics, measured.stalls, measured.fates)
+                write_analysis(temporary, measured)
             file = replace(
                 kept.verdict_file,
                 judged=kept.verdict_file.measured,

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from testctl.records import Records
 from testctl.rules.core.registry import rules
@@ -24,16 +26,27 @@ class Verdict:
         """Rows of the packets table: the packet that breaks the rule, then those that prove it."""
         return tuple(int(self.trace.index[row]) for row in (violation.row, *violation.proof))
 
+    def to_json(self) -> dict[str, Any]:
+        """first: the first violations, each with its time in ns, its packets and a sentence."""
+        trace = self.trace
+        first = [
+            {
+                "conn": int(trace["conn"][violation.row]),
+                "time_ns": int(trace["time_ns"][violation.row]),
+                "packets": list(self.packets(violation)),
+                "text": violation.text,
+            }
+            for violation in self.found.first
+        ]
+        return {"rule": self.rule, "flow": trace.flow, "host": trace.host, "count": self.found.count, "first": first}
+
 
 def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
     """Every rule (of these names, or all) over every end of a flow that was captured."""
-    for flow in records.flows:
-        ends = records.point.flow(flow)
-        if ends is None:
-            continue
+    for flow in records.point.flows:
         traces = [
-            trace_of(records, flow, end) if records.recorded(host, "capture") else None
-            for end, host in enumerate(ends.ends)
+            trace_of(records, flow.name, end) if records.recorded(host, "capture") else None
+            for end, host in enumerate(flow.ends)
         ]
         for trace, other in (traces, traces[::-1]):
             if trace is None or not len(trace):
@@ -41,3 +54,26 @@ def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
             for name, rule in rules().items():
                 if not names or name in names:
                     yield Verdict(name, trace, rule.check(trace, other))
+
+
+def _all(records: Records) -> list[Verdict]:
+    """Verdicts with a violation, computed once."""
+    key = ("violations",)
+    if key not in records.memo:
+        records.memo[key] = [verdict for verdict in judged(records) if verdict.found.count]
+    listed: list[Verdict] = records.memo[key]
+    return listed
+
+
+def violations_of(records: Records) -> list[dict[str, Any]]:
+    """All violations of a point as JSON: an entry for each flow, end and rule that has any."""
+    return [verdict.to_json() for verdict in _all(records)]
+
+
+def violated(records: Records, flow: str) -> dict[str, int]:
+    """Rule -> violations of a flow, at both ends."""
+    counts: Counter[str] = Counter()
+    for verdict in _all(records):
+        if verdict.trace.flow == flow:
+            counts[verdict.rule] += verdict.found.count
+    return dict(sorted(counts.items()))

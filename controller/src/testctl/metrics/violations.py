@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a flow broke what every TCP must do (testctl.rules)."""
+
+from __future__ import annotations
+
+from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
+from testctl.records import Records
+from testctl.rules import violated
+
+SPEC = MetricSpec(
+    name="violations",
+    help="packets that break a rule of TCP (`testctl rules` lists them), at both ends of the flow",
+    needs="sender or receiver",
+    values=(
+        MetricInfo(
+            "violations", "", "number of packets that break a rule; NaN without a capture of either end", "lower"
+        ),
+        MetricInfo(
+            "rules_violated", "", "the rules that they break, by name, with how often each; none without any", text=True
+        ),
+    ),
+)
+
+
+def compute(records: Records, flow: str) -> dict[str, Number]:
+    ends = records.point.flow(flow)
+    if ends is None or not any(records.recorded(host, "capture") for host in ends.ends):
+        return {"violations": NAN, "rules_violated": NAN}
+    counts = violated(records, flow)
+    return {
+        "violations": sum(counts.values()),
+        "rules_violated": ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "none",
+    }
