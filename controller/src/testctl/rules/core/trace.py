@@ -16,6 +16,7 @@ import numpy as np
 
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.rules.core.scoreboard import Scoreboard
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
@@ -216,6 +217,11 @@ class Trace:
         """The point's parameters of the host."""
         return self.records.point.settings.get(self.host, {})
 
+    def option(self, name: str, otherwise: Any) -> Any:
+        """An option of the flow's generator."""
+        requested = self.records.point.flow(self.flow)
+        return otherwise if requested is None else requested.options.get(name, otherwise)
+
     @cached_property
     def delayed(self) -> str:
         """Why packets may leave the host after TCP sent them, so that a capture has another order; "": they don't."""
@@ -226,6 +232,17 @@ class Trace:
     def exact(self) -> bool:
         """Whether times are those of virtual time: what happens at once has the same time."""
         return not self.records.outcome.clocks and self.records.outcome.placement == {}
+
+    @cached_property
+    def corrupting(self) -> str:
+        """Why packets that arrive may not be what TCP gets; "": they are."""
+        fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
+        return "packets are corrupted on the way" if any("corrupt" in fate or "trim" in fate for fate in fates) else ""
+
+    @cached_property
+    def board(self) -> Scoreboard:
+        """When each piece of what the host sent was transmitted and acknowledged."""
+        return Scoreboard(self)
 
     @cached_property
     def mss(self) -> int:
@@ -239,7 +256,7 @@ class Trace:
 
     @cached_property
     def events(self) -> dict[str, Array]:
-        """The kernel's trace of the host's TCP (columns of TCP_EVENTS as numbers, `event` by its name's place in
+        """The kernel's own trace of the host's TCP (columns of TCP_EVENTS as numbers, `event` by its name's place in
         TCP_EVENT_NAMES), ordered by connection and then by time; {} without."""
         table = self.records.tcp_events
         if table is None or not table.num_rows:
@@ -247,7 +264,11 @@ class Trace:
         (flow, flows), (place, places) = codes_of(table, "flow"), codes_of(table, "where")
         if self.flow not in flows or self.host not in places:
             return {}
-        rows = np.flatnonzero((flow == flows.index(self.flow)) & (place == places.index(self.host)))
+        source, sources = codes_of(table, "source")
+        kernel = source == sources.index("kernel") if "kernel" in sources else np.zeros(len(source), np.bool_)
+        rows = np.flatnonzero((flow == flows.index(self.flow)) & (place == places.index(self.host)) & kernel)
+        if not len(rows):
+            return {}
         rows = rows[np.argsort(numbers_of(table, "conn")[rows], kind="stable")]
         names = [name for name in table.schema.names if name not in ("flow", "where", "event", "source")]
         columns = {name: numbers_of(table, name)[rows].astype(np.int64) for name in names}
