@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import begins_recovery, rack, unfit
+from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -24,8 +24,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("losses are detected by time")
     board = trace.board
     few = (board.sacked_bytes <= 2 * trace.mss) & (board.duplicates < 3)
+    soon = board.waited < rto_min_ns(trace)
     return where(
-        begins_recovery(trace) & few & trace.from_syn,
+        begins_recovery(trace) & few & soon & trace.from_syn,
         lambda row: (
             f"sends {trace['seq'][row]} again after {board.duplicates[row]} duplicate ACKs, "
             f"{board.sacked_bytes[row]} bytes SACKed"

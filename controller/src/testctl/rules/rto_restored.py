@@ -8,6 +8,7 @@ import numpy as np
 from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import quiet_ns
 
 SPEC = RuleSpec(
     name="rto-restored",
@@ -23,8 +24,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if why := unfit(trace):
         return undecided(why)
     board = trace.board
-    time = trace["time_ns"]
-    quiet = time - time[np.maximum(np.arange(len(trace)) - 1, trace.first)]
+    quiet = quiet_ns(trace)
     measured = trace.latest(board.samples >= 0) > trace.latest(board.by_timer)
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
     most = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 3 * TICK_NS

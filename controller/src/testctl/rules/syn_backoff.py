@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, SYN
-from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, sysctl, unfit
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 

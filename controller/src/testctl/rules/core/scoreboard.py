@@ -44,6 +44,11 @@ class Scoreboard:
         return np.asarray(self.sent & ~self.trace.has(SYN) & (self.trace["seq"] < self.trace.nxt))
 
     @cached_property
+    def resent(self) -> Bools:
+        """Rows before which something had been sent again."""
+        return np.asarray(self.trace.latest(self.again) >= 0)
+
+    @cached_property
     def _apart(self) -> Ints:
         begins = np.flatnonzero(self.trace.first == np.arange(len(self.trace)))
         return np.asarray(np.searchsorted(begins, self.trace.first) * APART)
@@ -277,7 +282,3 @@ class Scoreboard:
     def head(self) -> Bools:
         """Retransmissions of the first byte not acknowledged."""
         return np.asarray(self.again & (self.trace["seq"] <= np.maximum(self.trace.una, 0)))
-
-    def quiet(self, row: int) -> int:
-        """How long before a row, in ns, the last other packet of its connection was sent or arrived."""
-        return int(self.trace["time_ns"][row] - self.trace["time_ns"][row - 1]) if row > self.trace.first[row] else 0
