@@ -20,6 +20,7 @@ from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, B
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
 _APART = 1 << 44
+_READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
 
 
@@ -126,6 +127,16 @@ class Trace:
         inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
         return np.where(inside, after, -1)
 
+    def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
+        """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
+        the row's number; -1 where none was."""
+        apart = self._group * _APART
+        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
+        rows = np.searchsorted(running, np.maximum(numbers, NEVER + 1) + apart)
+        inside = rows < len(self)
+        inside[inside] = self._group[rows[inside]] == self._group[inside]
+        return np.where(inside, rows, -1)
+
     def count(self, values: Array, of: Bools) -> Ints:
         """The sum of values over earlier rows of the mask, in the same connection."""
         total = np.cumsum(np.where(of, values, 0))
@@ -168,10 +179,58 @@ class Trace:
         return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST))
 
     @cached_property
+    def probes(self) -> Bools:
+        """Packets that leave to make the peer answer: an empty ACK below what was sent, or a byte beyond the window."""
+        empty = self.pure_ack & (self["seq"] < self.nxt)
+        byte = (self["length"] == 1) & (self.end > self.edge)
+        return np.asarray(self.out & (empty | byte))
+
+    @cached_property
     def rcv_nxt(self) -> Ints:
         """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
         arrived = np.flatnonzero(~self.out & (self.end > self["seq"]))
         return self._before_of(arrived, self._contiguous(arrived))
+
+    @cached_property
+    def arrived_to(self) -> Ints:
+        """RCV.NXT with what the row brings; of other rows as `rcv_nxt`."""
+        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
+        there = self.rcv_nxt.copy()
+        there[rows] = self._contiguous(rows)
+        return there
+
+    @cached_property
+    def refused(self) -> Bools:
+        """Rows at which `rcv_nxt` may be above the host's own: it had dropped what it had no memory for.
+
+        Such data is answered by a zero window below what arrived (RFC 9293, 3.8.6), until it comes again.
+        """
+        acks = self.out & self.has(ACK) & ~self.has(RST)
+        full = acks & (self["window"] == 0) & (self["ack"] < self.rcv_nxt)
+        next_ack = self.following(acks)
+        causes = (next_ack >= 0) & full[next_ack] & ~self.out
+        return np.asarray(full | causes | (self.highest(self.rcv_nxt, full) > self.acked))
+
+    @cached_property
+    def reads_slowly(self) -> str:
+        """Why the host's application may leave data unread, which holds ACKs back; "": it reads what comes."""
+        slow = [name for name in _READS if self.option(name, "none") not in ("none", None)]
+        return f"the receiver of {self.flow} has a {slow[0]}" if slow else ""
+
+    @cached_property
+    def instant(self) -> Ints:
+        """For each row the first row of its connection with the same time."""
+        time = self["time_ns"]
+        begins = self._begins | np.concatenate([np.ones(min(len(time), 1), np.bool_), time[1:] != time[:-1]])
+        return np.asarray(np.flatnonzero(begins)[np.cumsum(begins) - 1])
+
+    def settled(self, values: Ints, within_ns: int) -> Ints:
+        """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
+        with what came by then."""
+        running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
+        time = self["time_ns"] + self.apart
+        rows = np.searchsorted(time, time - within_ns) - 1
+        return np.where(rows >= self.first, running[rows], NEVER)
 
     def _before_of(self, rows: Ints, values: Ints) -> Ints:
         column = np.full(len(self), NEVER, np.int64)
@@ -189,14 +248,7 @@ class Trace:
         if not len(arrived):
             return np.empty(0, np.int64)
         apart = self._group[arrived] * _APART
-        start, end = self["seq"][arrived] + apart, self.end[arrived] + apart
-        edges = np.unique(np.concatenate([start, end]))
-        low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
-        sizes = high - low
-        offsets = np.cumsum(sizes) - sizes
-        pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
-        place = np.full(len(edges), len(arrived), np.int64)
-        np.minimum.at(place, pieces, np.repeat(np.arange(len(arrived)), sizes))
+        edges, place = self.pieces(arrived)
         # `place` of the last edge of a connection stays at "never", which ends it; the next one begins anew.
         group = (edges + _APART // 2) // _APART
         firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
@@ -209,12 +261,36 @@ class Trace:
             found[begin:stop] = edges[edge:last][np.minimum(reached, last - edge - 1)]
         return found - apart
 
+    def pieces(self, arrived: Ints) -> tuple[Ints, Ints]:
+        """Pieces of the sequence space between all edges of these rows: (where each begins, _APART between
+        connections; its place in `arrived` at which it came first, len(arrived) where it never did)."""
+        apart = self._group[arrived] * _APART
+        start, end = self["seq"][arrived] + apart, self.end[arrived] + apart
+        edges = np.unique(np.concatenate([start, end]))
+        low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
+        sizes = high - low
+        offsets = np.cumsum(sizes) - sizes
+        pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
+        place = np.full(len(edges), len(arrived), np.int64)
+        np.minimum.at(place, pieces, np.repeat(np.arange(len(arrived)), sizes))
+        return edges, place
+
+    @cached_property
+    def apart(self) -> Ints:
+        """Added to a row's numbers so that the numbers of all connections have an order, as in `pieces`."""
+        return np.asarray(self._group * _APART)
+
     # -- what else is known ----------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The point's parameters of the host."""
         return self.records.point.settings.get(self.host, {})
+
+    def option(self, name: str, otherwise: Any) -> Any:
+        """An option of the flow's generator."""
+        requested = self.records.point.flow(self.flow)
+        return otherwise if requested is None else requested.options.get(name, otherwise)
 
     @cached_property
     def delayed(self) -> str:
@@ -226,6 +302,35 @@ class Trace:
     def exact(self) -> bool:
         """Whether times are those of virtual time: what happens at once has the same time."""
         return not self.records.outcome.clocks and self.records.outcome.placement == {}
+
+    @cached_property
+    def at_once_ns(self) -> int:
+        """What is sent at once leaves within this time: below every timer of TCP, above what a host takes."""
+        return 100_000 if self.exact else 10_000_000
+
+    @cached_property
+    def corrupting(self) -> str:
+        """Why packets that arrive may not be what TCP gets; "": they are."""
+        fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
+        return "packets are corrupted on the way" if any("corrupt" in fate or "trim" in fate for fate in fates) else ""
+
+    @cached_property
+    def reading_ns(self) -> Ints:
+        """For each row how long an application may still read what came into order within the last ms, at 8 GB/s.
+
+        It has the socket then, so that packets wait in the socket's backlog, and are answered when it has read.
+        """
+        earlier = self.settled(self.arrived_to, 1_000_000)
+        return np.where(earlier > NEVER, np.maximum(self.arrived_to - earlier, 0) // 8, 0)
+
+    def late(self, rows: Bools, answer: Ints, within_ns: int) -> Bools:
+        """Rows of the mask whose answer (its row; -1: none) came later than this, while the connection was there."""
+        time = self["time_ns"]
+        limit = time + within_ns + self.reading_ns
+        reset = self.following(self.has(RST))
+        over = (reset >= 0) & (time[reset] <= limit) | (self.latest(self.has(RST)) >= 0)
+        answered = (answer >= 0) & (time[answer] <= limit)
+        return np.asarray(rows & ~answered & ~over & (limit < (time.max() if len(self) else 0)))
 
     @cached_property
     def mss(self) -> int:
