@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ACK at once for data that had been acknowledged, or had arrived."""
+
+from __future__ import annotations
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.sacks import Arrivals
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-of-old-data",
+    must="Data below the next byte that is expected is answered by an ACK at once.",
+    source="RFC 9293, 3.10.7.4",
+    level="SHOULD",
+    quote="If an incoming segment is not acceptable, an acknowledgment should be sent in reply",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    below = trace["seq"] + trace["length"] <= trace.rcv_nxt
+    old = Arrivals(trace).repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
+    answer = trace.following(acks)
+    return where(
+        trace.late(old, answer, trace.at_once_ns),
+        lambda row: f"received {trace['seq'][row]} again, which it had, and sent no ACK at once",
+        answer,
+    )
