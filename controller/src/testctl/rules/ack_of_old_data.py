@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
-from testctl.rules.core.sacks import Arrivals
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import NEVER, Trace
 
@@ -24,7 +23,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     below = trace["seq"] + trace["length"] <= trace.rcv_nxt
-    old = Arrivals(trace).repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
+    old = trace.repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
     answer = trace.following(acks)
     return where(
         trace.late(old, answer, _LIMIT_NS),

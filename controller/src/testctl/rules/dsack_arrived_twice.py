@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sacks import Arrivals, blocks
+from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -28,9 +28,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if not len(rows):
         return Found()
     data = np.flatnonzero(~trace.out & trace.data)
-    seq = trace["seq"][data]
+    first = (trace["seq"] + trace.apart)[data]
     partly = np.zeros(len(trace), np.bool_)
-    partly[data] = Arrivals(trace).part(data, seq, seq + trace["length"][data]) < data
+    partly[data] = trace.arrivals.part(first, first + trace["length"][data]) < data
     last = trace.latest(partly)[rows]
     hit = (last >= 0) & (trace["seq"][last] < end) & (trace["seq"][last] + trace["length"][last] > start)
     broken = np.zeros(len(trace), np.bool_)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
-from testctl.rules.core.sacks import Arrivals, in_use
+from testctl.rules.core.sacks import in_use
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import NEVER, Trace
 
@@ -25,7 +25,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
         return undecided("D-SACK is off")
-    again = Arrivals(trace).repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)
+    again = trace.repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     broken = trace.late(again, np.full(len(trace), -1), trace.at_once_ns)
     answer = trace.following(acks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sacks import Arrivals, blocks
+from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -24,7 +24,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return Found()
     if not trace.from_syn[sacks.row].any():
         return undecided("the capture begins within the connection")
-    whole = Arrivals(trace).whole(sacks.row, sacks.start, sacks.end)
+    apart = trace.apart[sacks.row]
+    whole = trace.arrivals.whole(sacks.start + apart, sacks.end + apart)
     wrong = np.flatnonzero(trace.from_syn[sacks.row] & ((whole >= sacks.row) | (sacks.end <= sacks.start)))
     broken = np.zeros(len(trace), np.bool_)
     broken[sacks.row[wrong]] = True

@@ -16,10 +16,10 @@ import numpy as np
 
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.rules.core.arrivals import APART, Arrivals
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
-_APART = 1 << 44
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
 
@@ -107,7 +107,7 @@ class Trace:
 
     def highest(self, values: Array, of: Bools) -> Ints:
         """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
-        apart = self._group * _APART
+        apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
         return self._before(running)
 
@@ -130,7 +130,7 @@ class Trace:
     def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
         """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
         the row's number; -1 where none was."""
-        apart = self._group * _APART
+        apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
         rows = np.searchsorted(running, np.maximum(numbers, NEVER + 1) + apart)
         inside = rows < len(self)
@@ -186,18 +186,32 @@ class Trace:
         return np.asarray(self.out & (empty | byte))
 
     @cached_property
-    def rcv_nxt(self) -> Ints:
-        """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
-        arrived = np.flatnonzero(~self.out & (self.end > self["seq"]))
-        return self._before_of(arrived, self._contiguous(arrived))
+    def arrivals(self) -> Arrivals:
+        """When each byte arrived first; numbers with `apart` added."""
+        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
+        return Arrivals(rows, (self["seq"] + self.apart)[rows], (self.end + self.apart)[rows])
 
     @cached_property
     def arrived_to(self) -> Ints:
         """RCV.NXT with what the row brings; of other rows as `rcv_nxt`."""
-        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
-        there = self.rcv_nxt.copy()
-        there[rows] = self._contiguous(rows)
-        return there
+        rows = self.arrivals.rows
+        reached = np.full(len(self), NEVER, np.int64)
+        reached[rows] = self.arrivals.contiguous() - self.apart[rows]
+        return np.maximum(self.highest(reached, reached > NEVER), reached)
+
+    @cached_property
+    def rcv_nxt(self) -> Ints:
+        """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
+        return self._before(self.arrived_to)
+
+    @cached_property
+    def repeated(self) -> Bools:
+        """Rows whose payload had arrived before, all of it."""
+        mask = np.zeros(len(self), np.bool_)
+        rows = np.flatnonzero(~self.out & self.data)
+        start = (self["seq"] + self.apart)[rows]
+        mask[rows] = self.arrivals.whole(start, start + self["length"][rows]) < rows
+        return mask
 
     @cached_property
     def refused(self) -> Bools:
@@ -232,53 +246,10 @@ class Trace:
         rows = np.searchsorted(time, time - within_ns) - 1
         return np.where(rows >= self.first, running[rows], NEVER)
 
-    def _before_of(self, rows: Ints, values: Ints) -> Ints:
-        column = np.full(len(self), NEVER, np.int64)
-        column[rows] = values
-        mask = np.zeros(len(self), np.bool_)
-        mask[rows] = True
-        return self.highest(column, mask)
-
-    def _contiguous(self, arrived: Ints) -> Ints:
-        """For each of these rows the end of what had arrived without a gap, the row counted.
-
-        The place at which a byte arrived first is known for pieces between all edges of packets; all below an edge is
-        there from the place on that is the highest of those below.
-        """
-        if not len(arrived):
-            return np.empty(0, np.int64)
-        apart = self._group[arrived] * _APART
-        edges, place = self.pieces(arrived)
-        # `place` of the last edge of a connection stays at "never", which ends it; the next one begins anew.
-        group = (edges + _APART // 2) // _APART
-        firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        lift = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(edges))) * (len(arrived) + 1)
-        needed = np.maximum.accumulate(place + lift) - lift
-        found = np.empty(len(arrived), np.int64)
-        turns = np.flatnonzero(np.diff(self._group[arrived], prepend=-1, append=-1))
-        for edge, last, begin, stop in zip(firsts, [*firsts[1:], len(edges)], turns[:-1], turns[1:], strict=True):
-            reached = np.searchsorted(needed[edge:last], np.arange(begin, stop), side="right")
-            found[begin:stop] = edges[edge:last][np.minimum(reached, last - edge - 1)]
-        return found - apart
-
-    def pieces(self, arrived: Ints) -> tuple[Ints, Ints]:
-        """Pieces of the sequence space between all edges of these rows: (where each begins, _APART between
-        connections; its place in `arrived` at which it came first, len(arrived) where it never did)."""
-        apart = self._group[arrived] * _APART
-        start, end = self["seq"][arrived] + apart, self.end[arrived] + apart
-        edges = np.unique(np.concatenate([start, end]))
-        low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
-        sizes = high - low
-        offsets = np.cumsum(sizes) - sizes
-        pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
-        place = np.full(len(edges), len(arrived), np.int64)
-        np.minimum.at(place, pieces, np.repeat(np.arange(len(arrived)), sizes))
-        return edges, place
-
     @cached_property
     def apart(self) -> Ints:
-        """Added to a row's numbers so that the numbers of all connections have an order, as in `pieces`."""
-        return np.asarray(self._group * _APART)
+        """Added to a row's numbers so that the numbers of all connections have an order."""
+        return np.asarray(self._group * APART)
 
     # -- what else is known ----------------------------------------------------------------------------------------
 
@@ -326,11 +297,14 @@ class Trace:
     def late(self, rows: Bools, answer: Ints, within_ns: int) -> Bools:
         """Rows of the mask whose answer (its row; -1: none) came later than this, while the connection was there."""
         time = self["time_ns"]
+        broken = rows & ~((answer >= 0) & (time[answer] <= time + within_ns))
+        if not broken.any():
+            return np.asarray(broken)
         limit = time + within_ns + self.reading_ns
         reset = self.following(self.has(RST))
         over = (reset >= 0) & (time[reset] <= limit) | (self.latest(self.has(RST)) >= 0)
         answered = (answer >= 0) & (time[answer] <= limit)
-        return np.asarray(rows & ~answered & ~over & (limit < (time.max() if len(self) else 0)))
+        return np.asarray(broken & ~answered & ~over & (limit < time.max()))
 
     @cached_property
     def mss(self) -> int:
