@@ -287,12 +287,14 @@ class Trace:
 
     @cached_property
     def reading_ns(self) -> Ints:
-        """For each row how long an application may still read what came into order within the last ms, at 8 GB/s.
+        """For each row how long an application may still read what filled gaps set free within the last ms, at 8 GB/s.
 
         It has the socket then, so that packets wait in the socket's backlog, and are answered when it has read.
         """
-        earlier = self.settled(self.arrived_to, 1_000_000)
-        return np.where(earlier > NEVER, np.maximum(self.arrived_to - earlier, 0) // 8, 0)
+        fills = ~self.out & (self.arrived_to > np.maximum(self.rcv_nxt, self.end))
+        freed = np.where(fills, self.arrived_to - self.end, 0)
+        total = self.count(freed, fills) + freed
+        return np.asarray((total - np.maximum(self.settled(total, 1_000_000), 0)) // 8)
 
     def late(self, rows: Bools, answer: Ints, within_ns: int) -> Bools:
         """Rows of the mask whose answer (its row; -1: none) came later than this, while the connection was there."""
