@@ -40,8 +40,9 @@ class PathFacts:
 
     @property
     def buffer_bdp(self) -> float | None:
-        """The buffer as a multiple of the bandwidth-delay product."""
-        return None if self.buffer_bytes is None else self.buffer_bytes / self.bdp_bytes
+        """The buffer as a multiple of the bandwidth-delay product; None where that is 0."""
+        bdp = self.bdp_bytes
+        return self.buffer_bytes / bdp if self.buffer_bytes is not None and bdp else None
 
     def to_json(self) -> dict[str, Any]:
         return {
