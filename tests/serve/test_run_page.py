@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +119,22 @@ def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) 
     said = page.locator("main p", has_text="new failure").inner_text()
     assert said == f"since {BEFORE}: 1 of 36 changed, 1 new failure; 36 of 300 points were run"
     assert page.get_by_role("link", name=BEFORE).count() == (of == "serve")
+
+
+@BOTH
+def test_the_paths_are_those_that_the_plan_command_prints(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    table = page.get_by_role("region", name="Paths", exact=True).locator("tr")
+    assert table.all_inner_texts() == [
+        "flow\tbase RTT\tbottleneck\tBDP\tbuffer",
+        "bulk\t2.01 ms … 60 ms\tswitch:receiver: 100 Mb/s\t25.1 kB … 750 kB\t0.02 BDP … 9.9 BDP",
+    ]
+    printed = subprocess.run(
+        [sys.executable, "-m", "testctl.cli.main", "plan", str(pages.sweep / "plan.yaml")], capture_output=True,
+        text=True, check=True, env={**os.environ, "COLUMNS": "200"},
+    ).stdout  # fmt: skip
+    rows = [re.sub(" {2,}", "\t", line.strip()) for line in printed.splitlines()]
+    assert set(table.all_inner_texts()) <= set(rows)
 
 
 @BOTH
