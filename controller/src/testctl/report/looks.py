@@ -7,7 +7,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from testctl.charts.style import LANES, ON_DARK, SHOWN_LOOKS
+from testctl.charts.style import ON_DARK, SHOWN_LOOKS
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.metrics import KEY_METRICS
@@ -22,7 +22,6 @@ def looks() -> dict[str, Any]:
     """Colours, signs, and what the page has to know of a curve to draw it."""
     return {
         "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
-        "lanes": list(LANES),
         "dark": ON_DARK,
         "headlines": [metric for metric, _ in KEY_METRICS],
         "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},
