@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -103,3 +104,26 @@ def test_a_trend_of_equal_values_has_an_axis_that_can_be_read(open_shown: Any, s
         "({chart}) => chart.spec.layer.find(({mark}) => mark.type === 'line').encoding.y.scale.domain"
     )
     assert high - low > 0.01 * high
+
+
+def test_the_pointer_s_line_is_in_all_figures_with_values_and_the_cause_of_a_stall(
+    open_shown: Any, shown: Shown
+) -> None:
+    for address in (shown.at("#/run/{two}/point/loss"), shown.reports["two"] + "#p-loss"):
+        page = open_shown(address, width=390)
+        wait(page, "all")
+        plot = page.locator('[data-figure="seq"]')
+        low, high, cause = plot.evaluate(
+            """({chart}) => { const at = (t) => (t - chart.from) / (chart.to - chart.from),
+                 {t, x2, label} = Object.values(chart.data).find(({x2, label}) => x2 && label),
+                 i = t.map((low, n) => n).sort((p, q) => x2[q] - t[q] - x2[p] + t[p])[0];
+                 return [at(t[i]), at(x2[i]), label[i]]; }"""
+        )
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        page.mouse.move(box["x"] + 48 + (box["width"] - 60) * (low + high) / 2, box["y"] + 100)
+        values = page.locator("figure:has(canvas):has(.crosshair) .value").all_inner_texts()
+        assert len(values) > 3
+        assert all(re.match(r"[\d.]+ s: .", text) for text in values), values
+        assert cause in plot.locator("xpath=ancestor::figure").locator(".value").inner_text()
+        assert all(line.is_visible() for line in page.locator("figure:has(canvas) .crosshair").all())

@@ -100,7 +100,8 @@ export class Board {
       if (place < 0 || y[place] === null || (tip && t - times[place] > (to - from) * NEAR)) return null;
       return `${lines.length > 1 ? `${label} ` : ""}${tip?.[place] ?? (kind === "count" ? y[place] : showIn(kind, y[place]))}`;
     });
-    return `${at(Math.round(t))}: ${words.filter(Boolean).join(", ") || "–"}`;
+    const shaded = Object.values(data).flatMap(({ label = [], t: low, x2: high }) => label.filter((text, i) => high && text && low[i] <= t && high[i] >= t));
+    return `${at(Math.round(t))}: ${[...words, ...shaded].filter(Boolean).join(", ") || "–"}`;
   }
 
   fit({ from, to }) {
