@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.serve.conftest import Shown, wait
 
@@ -27,16 +29,25 @@ def test_a_page_can_be_read_before_the_library_of_figures_is_there(open_shown: A
     page.locator(".sweep .plot canvas").first.wait_for()
 
 
-def test_figures_are_drawn_when_they_come_into_view(open_shown: Any, shown: Shown) -> None:
-    for address, what in ((shown.at("#/run/{sweep}"), "run"), (shown.reports["sweep"], "run")):
+def test_figures_in_view_are_drawn_first_and_then_all_for_a_picture_of_the_whole_page(
+    open_shown: Any, shown: Shown
+) -> None:
+    for address in (shown.at("#/run/{sweep}"), shown.reports["sweep"]):
         page = open_shown(address, height=300)
-        wait(page, what)
-        page.evaluate("() => scrollTo(0, 0)")
-        page.locator(".sweep .plot canvas").first.wait_for()
-        last = page.locator(".sweep .plot").last
-        assert last.locator("canvas").count() == 0
-        last.scroll_into_view_if_needed()
-        last.locator("canvas").first.wait_for()
+        page.add_init_script(
+            "addEventListener('testctl:drawn', () => { window.first = document.querySelectorAll('canvas').length; })"
+        )
+        page.reload()
+        wait(page, "run")
+        plots = page.locator(".sweep .plot")
+        page.wait_for_function("(count) => document.querySelectorAll('canvas').length === count", arg=plots.count())
+        assert page.evaluate("() => window.first") == 0
+        assert page.evaluate("() => scrollY") == 0
+        with Image.open(BytesIO(page.screenshot(full_page=True))) as picture:
+            for box in (plot.bounding_box() for plot in plots.all()):
+                x, y = box["x"], box["y"]
+                part = picture.convert("L").crop((x, y, x + box["width"], y + box["height"]))
+                assert part.getextrema()[0] < 100, "no blank area"
 
 
 def names(page: Any, figure: str) -> list[str]:

@@ -157,6 +157,13 @@ def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pag
     assert "throughput" not in note
 
 
+@BOTH
+def test_a_matrix_of_one_parameter_has_no_place_for_a_second(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.two)
+    assert page.get_by_role("region", name="Matrix").locator("thead").inner_text().strip() == "what →\tloss\tack_owed"
+    assert [page.get_by_role("combobox", name=label, exact=True).count() for label in ("across", "down")] == [0, 0]
+
+
 def test_a_report_shows_a_point_without_a_server(open_shown: Any, pages: Pages) -> None:
     page = open_shown((pages.two / "report.html").as_uri() + "#p-loss")
     wait(page, "all")
