@@ -138,3 +138,20 @@ def test_the_pointer_s_line_is_in_all_figures_with_values_and_the_cause_of_a_sta
         assert all(re.match(r"[\d.]+ s: .", text) for text in values), values
         assert cause in plot.locator("xpath=ancestor::figure").locator(".value").inner_text()
         assert all(line.is_visible() for line in page.locator("figure:has(canvas) .crosshair").all())
+
+
+def test_serve_and_the_report_have_other_bins_and_the_other_look(open_shown: Any, shown: Shown) -> None:
+    for address in (shown.at("#/run/{flows}/point/all_instruments"), shown.reports["flows"] + "#p-all_instruments"):
+        page = open_shown(address)
+        wait(page, "all")
+        page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
+        page.get_by_role("combobox", name="bins").select_option("10 ms")
+        wait(page, "all")
+        plot = page.locator('[data-figure="throughput"]')
+        assert "bins of 10 ms" in plot.locator("xpath=ancestor::figure").locator("figcaption").inner_text()
+        assert "bin=10000000" in page.url
+        page.get_by_role("button", name="Light or dark").click()
+        page.locator('[data-figure="throughput"][data-colours="dark"] canvas').wait_for()
+        assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+        page.reload()
+        page.locator('[data-figure="throughput"][data-colours="dark"] canvas').wait_for()

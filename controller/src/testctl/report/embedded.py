@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from testctl.report.packed import rounded
 from testctl.report.point_page import chart_of, lane_text, point_events, recoveries
 from testctl.report.stalls import Stall, read_stalls
 from testctl.results import RunPoint
+
+BINS_NS = (1_000_000, 10_000_000, 100_000_000)
+"""Widths of a rate's bins that can be chosen: in an export those that make at most COLUMNS bins of a point."""
 
 MAX_LANES = 8
 """Connections that can be chosen."""
@@ -83,9 +87,11 @@ def _figures(
     for name in figures(records):
         spec = curves()[name].spec
         views: list[tuple[Sequence[Lane], Window]]
+        bins: list[int] = []
         views = [([lane], others if n else first) for n, lane in enumerate(chosen)]
         if spec.each == "flow":
-            views = [(chosen[:1], first)]
+            bins = [ns for ns in BINS_NS if spec.shape == "rate" and 10 * ns <= end_ns <= COLUMNS * ns]
+            views = [(chosen[:1], first)] * (1 + len(bins))
         elif spec.shape == "packets":
             views += [
                 ([lane], Window(low, high, 150, alone=True))
@@ -96,17 +102,17 @@ def _figures(
             views.append((chosen, others))  # all in one figure
         answers[name] = [
             {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
-             "to": window.to_ns, "answer": _answer(records, name, of, window, stalls)}
-            for of, window in views
+             "to": window.to_ns, "bin": bin_ns, "answer": _answer(records, name, of, window, stalls, bin_ns)}
+            for (of, window), bin_ns in zip_longest(views, [0, *bins], fillvalue=0)
         ]  # fmt: skip
     return answers
 
 
 def _answer(
-    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall]
+    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int
 ) -> Mapping[str, Any]:
     """As serve gives it, but of a whole point as precise as it can be seen."""
-    answer = chart_of(records, name, of, window, stalls).to_json()
+    answer = chart_of(records, name, of, window, stalls, bin_ns).to_json()
     exact = window.alone or curves()[name].spec.shape == "rate"
     return answer if exact else {**answer, "data": rounded(answer["data"], answer["kind"], window)}
 

@@ -10,6 +10,7 @@ from typing import Any
 from testctl.charts.style import ON_DARK, SHOWN_LOOKS
 from testctl.curves import curves
 from testctl.metrics import metric_names
+from testctl.report.embedded import BINS_NS, COLUMNS
 from testctl.report.metrics import KEY_METRICS
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w.]+)";', re.MULTILINE)
@@ -25,6 +26,7 @@ def looks() -> dict[str, Any]:
         "dark": ON_DARK,
         "headlines": [metric for metric, _ in KEY_METRICS],
         "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},
+        "bins": {"bins": list(BINS_NS), "most": COLUMNS},
         "figures": [
             {key: getattr(curve.spec, key) for key in _FIGURE} for curve in curves().values() if curve.spec.title
         ],

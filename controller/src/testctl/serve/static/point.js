@@ -14,7 +14,7 @@ export const showPoint = async (place, now, ready) => {
   const [, run, , id] = now.path;
   const [page, all] = await Promise.all([ask(["runs", run, "points", id]), looks()]);
   const asked = (now.query.lane || "").split(",").filter((lane) => page.lanes.includes(lane));
-  const column = { run, point: id, page, lanes: asked.length ? asked : page.lanes.slice(0, 1), label: id };
+  const column = { run, point: id, page, lanes: asked.length ? asked : page.lanes.slice(0, 1), label: id, bin: now.query.bin };
   const name = `${page.run}/${page.id}`;
   place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
   if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
@@ -35,10 +35,10 @@ export const showPoint = async (place, now, ready) => {
     return { mark: name, restyle: () => requests?.draw() };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
-    { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), ...extra }));
+    { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), bin: column.bin, ...extra }));
   const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
   const [lanes, tellLanes] = connections([column], () => { put({}, false); board.show(); changed(); });
-  const bar = toolbar(board, lanes ? [lanes] : []);
+  const bar = toolbar(board, lanes ? [lanes] : [], () => put({}, false));
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
