@@ -29,7 +29,7 @@ export const showPoint = async (place, now, ready) => {
   if (!page.figures.length) {
     const why = page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above."
       : `This point has no packets' records${requests ? "" : ", so that there is nothing to draw"}.`;
-    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page, all));
+    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page));
     if (ready()) requests?.draw();
     queueMicrotask(() => drawn("figures"));
     return { mark: name, restyle: () => requests?.draw() };
@@ -44,7 +44,7 @@ export const showPoint = async (place, now, ready) => {
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
   let lists = null;
   const events = make("div");
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page, all));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page));
   ready(); // the figures need their width
   requests?.draw();
   board.show();
@@ -76,11 +76,10 @@ const requestFigures = async (page, run, id, looks) => {
 export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],
   page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
 
-// Headline metrics first; those without a value in any flow are named, and take no rows.
-const metrics = (page, { headlines }) => {
+// Those without a value in any flow are named, and take no rows.
+const metrics = (page) => {
   const has = ([, ...values]) => values.some(({ shown }) => shown !== "–");
-  const rank = ([metric]) => (headlines.includes(metric) ? headlines.indexOf(metric) : headlines.length);
-  const listed = page.metrics.rows.filter(has).sort((a, b) => rank(a) - rank(b));
+  const listed = page.metrics.rows.filter(has);
   const empty = page.metrics.rows.filter((row) => !has(row)).map(([metric]) => metric);
   return make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
     scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],
