@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -87,11 +86,9 @@ def _figures(
     for name in figures(records):
         spec = curves()[name].spec
         views: list[tuple[Sequence[Lane], Window]]
-        bins: list[int] = []
         views = [([lane], others if n else first) for n, lane in enumerate(chosen)]
         if spec.each == "flow":
-            bins = [ns for ns in BINS_NS if spec.shape == "rate" and 10 * ns <= end_ns <= COLUMNS * ns]
-            views = [(chosen[:1], first)] * (1 + len(bins))
+            views = [(chosen[:1], first)]
         elif spec.shape == "packets":
             views += [
                 ([lane], Window(low, high, 150, alone=True))
@@ -103,7 +100,8 @@ def _figures(
         answers[name] = [
             {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
              "to": window.to_ns, "bin": bin_ns, "answer": _answer(records, name, of, window, stalls, bin_ns)}
-            for (of, window), bin_ns in zip_longest(views, [0, *bins], fillvalue=0)
+            for of, window in views
+            for bin_ns in (0, *(ns for ns in BINS_NS if spec.shape == "rate" and 10 * ns <= end_ns <= COLUMNS * ns))
         ]  # fmt: skip
     return answers
 

@@ -77,8 +77,8 @@ def metric_table(point: RunPoint, expected: Iterable[str] = ()) -> dict[str, Any
     """
     flows = list(point.metrics)
     order = places(expected)
-    names = {metric for values in point.metrics.values() for metric in values}
-    names = sorted(names, key=lambda name: (order.get(name, len(order)), name))
+    there = {metric for values in point.metrics.values() for metric in values}
+    names = sorted(there, key=lambda name: (order.get(name, len(order)), name))
     rows = [[name, *(_cell(name, point.metrics[flow].get(name)) for flow in flows)] for name in names]
     return {"flows": ["all" if flow == POINT else flow for flow in flows], "rows": rows}
 
