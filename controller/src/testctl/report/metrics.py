@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,12 +70,24 @@ def meaning(metric: str) -> str:
     return f"{metric}, {'sum of' if metric in _SUMMED else 'greatest of'} all flows"
 
 
-def metric_table(point: RunPoint) -> dict[str, Any]:
-    """All metrics of a point: {"flows": [name], "rows": [[metric, {"value", "shown", "text"} of each flow]]}."""
+def metric_table(point: RunPoint, expected: Iterable[str] = ()) -> dict[str, Any]:
+    """All metrics of a point: {"flows": [name], "rows": [[metric, {"value", "shown", "text"} of each flow]]}.
+
+    Metrics of `places` come first, the others by their names.
+    """
     flows = list(point.metrics)
-    names = sorted({metric for values in point.metrics.values() for metric in values})
+    order = places(expected)
+    there = {metric for values in point.metrics.values() for metric in values}
+    names = sorted(there, key=lambda name: (order.get(name, len(order)), name))
     rows = [[name, *(_cell(name, point.metrics[flow].get(name)) for flow in flows)] for name in names]
     return {"flows": ["all" if flow == POINT else flow for flow in flows], "rows": rows}
+
+
+def metric_texts(point: RunPoint, expected: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """(flow, metric, value with its unit), flow by flow: what of `places` was measured."""
+    order = places(expected)
+    for flow, values in point.metrics.items():
+        yield from ((flow, name, show_metric(name, values[name])) for name in order if values.get(name) is not None)
 
 
 def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
