@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from p4c_ebpf.defaults import CORE_ERRORS, VALUE_SET_SIZE
 from p4c_ebpf.translate import Translation, translate_text
+from testctl_agent.switch.drivers.driver import Entry, Exact
 
 from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.documents import Document, Make, assign, field, number
@@ -122,6 +123,25 @@ def test_a_table_without_a_default_action(made: Make, keys: list[str]) -> None:
         "next_tables": {"second": "all"}, "base_default_next": "all",
     }]  # fmt: skip
     assert made(one).inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 7]) + REST)]
+
+
+@pytest.mark.root
+def test_a_key_that_is_the_validity_of_a_header(made: Make) -> None:
+    """Its target is the header's name, and so is its own where it has none."""
+    one = written({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t", "y": "x_t"}, extracted=["x"])
+    one["actions"].append({"name": "nine", "id": 2, "primitives": [assign(field("x", "b"), number(9))]})
+    pipeline = one["pipelines"][0]
+    pipeline["init_table"] = "table"
+    pipeline["tables"] = [{
+        "name": "table", "id": 0, "type": "simple", "match_type": "exact", "actions": ["nine"], "max_size": 4,
+        "key": [{"match_type": "valid", "target": "x", "name": "hdr.x"}, {"match_type": "valid", "target": "y"}],
+        "next_tables": {"nine": "all"}, "base_default_next": "all",
+    }]  # fmt: skip
+    target = made(one)
+    target.driver.insert(Entry("table", {"hdr.x": Exact(1), "y": Exact(1)}, "nine"))
+    assert target.inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 2]) + REST)]
+    target.driver.insert(Entry("table", {"hdr.x": Exact(1), "y": Exact(0)}, "nine"))
+    assert target.inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 9]) + REST)]
 
 
 @pytest.mark.root

@@ -38,7 +38,7 @@ def _target(program: Program, key: Node) -> tuple[str, int]:
         _, field, _, _ = scope.element(unwrap(target))
         return scope.low(target, field.width), field.width
     if key["match_type"].text() == "valid":
-        return program.header(target if isinstance(target.value, str) else target.pair()[0]).validity, 1
+        return program.header(target).validity, 1
     owner, name = target.pair()
     if name.text() == "$valid$":
         return scope.chosen_valid(owner) if isinstance(owner.value, dict) else program.header(owner).validity, 1
@@ -58,7 +58,7 @@ def _keys(program: Program, table: Node) -> tuple[list[Key], dict[str, int]]:
         _, width = _target(program, key)
         if match == "range" and width > 64:
             key.cannot(f"a range of a field of {width} bits; want at most 64")
-        name = key["name"].text() if key.has("name") else ".".join(str(x.value) for x in key["target"].items())
+        name = key["name"].text()
         cut = key["mask"].hexadecimal() & (1 << width) - 1 if key.has("mask") else (1 << width) - 1
         part: Literal["exact", "masked", "range"] = (
             "range" if match == "range" else "masked" if match in ("ternary", "lpm") else "exact"
