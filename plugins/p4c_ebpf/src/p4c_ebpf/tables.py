@@ -164,7 +164,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         if number.number() not in program.actions:
             number.fail(f"no action {number.number()}")
         actions.append(program.actions[number.number()])
-    constant_default, preset = True, Preset("", ())
+    constant_default, preset = False, Preset("", ())
     if node.has("default_entry"):
         default, data = _preset(program, node["default_entry"], node)
         actions.insert(0, default)
