@@ -142,6 +142,14 @@ def test_another_architecture() -> None:
     assert refusal(changed).endswith("parsers parser; pipelines main_control, egress; deparsers deparser")
 
 
+def test_standard_metadata() -> None:
+    """What the switch reads and sets is metadata, whatever its name: a header of that name lies in packets."""
+    changed = document("l2")
+    standard = next(one for one in changed["headers"] if one["name"] == "standard_metadata")
+    standard["metadata"] = False
+    assert refusal(changed) == "x.json: no metadata standard_metadata.egress_spec: want a program for v1model"
+
+
 def test_header_types() -> None:
     changed = document("l2")
     changed["header_types"][2]["fields"][0] = ["dst", 48, False, True]
