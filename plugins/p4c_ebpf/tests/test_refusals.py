@@ -60,6 +60,18 @@ def test_primitives(op: str, why: str) -> None:
     assert refusal(changed) == PLACE + why
 
 
+def test_jumps() -> None:
+    changed = document("l2")
+    send(changed).update(op="_jump_if_zero", parameters=[])
+    assert refusal(changed) == "l2.p4:42: _jump_if_zero: want 2 parameters; got 0"
+    changed = document("l2")
+    jump = {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+    operations = changed["parsers"][0]["parse_states"][0]["parser_ops"]
+    operations.append({"op": "primitive", "parameters": [jump]})
+    said = f"x.json: parsers[0].parse_states[0].parser_ops[{len(operations) - 1}].parameters[0]: can't be translated: "
+    assert refusal(changed) == said + "a jump, in the parser"
+
+
 def expression(op: str, left: Any, right: Any) -> Any:
     return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
 
