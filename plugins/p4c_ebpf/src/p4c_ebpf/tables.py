@@ -172,7 +172,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         fixed = node["default_entry"]
         flags = ("action_const", "action_entry_const")
         constant_default = any(fixed.has(flag) and fixed[flag].flag() for flag in flags)
-    capacity = min(node["max_size"].number(1, _MAX_ROWS), MAX_RANGES if kind == "ranges" else _MAX_ROWS)
+    capacity = min(node["max_size"].size(_MAX_ROWS, "rows"), MAX_RANGES if kind == "ranges" else _MAX_ROWS)
     lpm = [key.width for key in keys if key.match == "lpm"]
     only_lpm = bool(lpm) and not matches & {"ternary", "range"}
     return Table(
