@@ -61,7 +61,7 @@ def chart_of(
     spec = curves()[name].spec
     flow, conn = chosen[0]
     spans = [
-        Span(stall.start_ns, stall.end_ns, stall.title if spec.large else "")
+        Span(stall.start_ns, stall.end_ns, stall.title)
         for stall in stalls
         if spec.stalls and (spec.each == "flow" or (stall.flow, stall.conn) == (flow, conn))
     ]
