@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import sys
 import time
@@ -59,6 +60,9 @@ def test_a_shell_in_a_topology_and_out_again(tmp_path: Path) -> None:
     for words in ("sender    10.0.0.1", "receiver  10.0.0.2", "left      ebpf, ports to sender, right", "read-only",
                   f"/run, which is gone at the end and {given}"):  # fmt: skip
         assert words in banner, banner
+    proposed = re.search(r"A command on one of them: (.+?)\r?\n", banner)
+    assert proposed, banner
+    assert b"10.0.0.1/16" in say(terminal, f"{proposed[1]} && echo ended well"), "a program that is there"
     assert b"10.0.0.1/16" in say(terminal, "ip netns exec sender ip -br address show eth0")
     assert b"Read-only file system" in say(terminal, f"touch {ours}/file {Path.home()}/testctl-was-here")
     assert b"Read-only file system" in say(terminal, f"ip netns exec sender rm -r {ours}")

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import re
+from io import BytesIO
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from tests.serve.conftest import Shown, wait
 
@@ -26,16 +29,25 @@ def test_a_page_can_be_read_before_the_library_of_figures_is_there(open_shown: A
     page.locator(".sweep .plot canvas").first.wait_for()
 
 
-def test_figures_are_drawn_when_they_come_into_view(open_shown: Any, shown: Shown) -> None:
-    for address, what in ((shown.at("#/run/{sweep}"), "run"), (shown.reports["sweep"], "run")):
+def test_figures_in_view_are_drawn_first_and_then_all_for_a_picture_of_the_whole_page(
+    open_shown: Any, shown: Shown
+) -> None:
+    for address in (shown.at("#/run/{sweep}"), shown.reports["sweep"]):
         page = open_shown(address, height=300)
-        wait(page, what)
-        page.evaluate("() => scrollTo(0, 0)")
-        page.locator(".sweep .plot canvas").first.wait_for()
-        last = page.locator(".sweep .plot").last
-        assert last.locator("canvas").count() == 0
-        last.scroll_into_view_if_needed()
-        last.locator("canvas").first.wait_for()
+        page.add_init_script(
+            "addEventListener('testctl:drawn', () => { window.first = document.querySelectorAll('canvas').length; })"
+        )
+        page.reload()
+        wait(page, "run")
+        plots = page.locator(".sweep .plot")
+        page.wait_for_function("(count) => document.querySelectorAll('canvas').length === count", arg=plots.count())
+        assert page.evaluate("() => window.first") == 0
+        assert page.evaluate("() => scrollY") == 0
+        with Image.open(BytesIO(page.screenshot(full_page=True))) as picture:
+            for box in (plot.bounding_box() for plot in plots.all()):
+                x, y = box["x"], box["y"]
+                part = picture.convert("L").crop((x, y, x + box["width"], y + box["height"]))
+                assert part.getextrema()[0] < 100, "no blank area"
 
 
 def names(page: Any, figure: str) -> list[str]:
@@ -103,3 +115,43 @@ def test_a_trend_of_equal_values_has_an_axis_that_can_be_read(open_shown: Any, s
         "({chart}) => chart.spec.layer.find(({mark}) => mark.type === 'line').encoding.y.scale.domain"
     )
     assert high - low > 0.01 * high
+
+
+def test_the_pointer_s_line_is_in_all_figures_with_values_and_the_cause_of_a_stall(
+    open_shown: Any, shown: Shown
+) -> None:
+    for address in (shown.at("#/run/{two}/point/loss"), shown.reports["two"] + "#p-loss"):
+        page = open_shown(address, width=390)
+        wait(page, "all")
+        plot = page.locator('[data-figure="seq"]')
+        low, high, cause = plot.evaluate(
+            """({chart}) => { const at = (t) => (t - chart.from) / (chart.to - chart.from),
+                 {t, x2, label} = Object.values(chart.data).find(({x2, label}) => x2 && label),
+                 i = t.map((low, n) => n).sort((p, q) => x2[q] - t[q] - x2[p] + t[p])[0];
+                 return [at(t[i]), at(x2[i]), label[i]]; }"""
+        )
+        plot.scroll_into_view_if_needed()
+        box = plot.bounding_box()
+        page.mouse.move(box["x"] + 48 + (box["width"] - 60) * (low + high) / 2, box["y"] + 100)
+        values = page.locator("figure:has(canvas):has(.crosshair) .value").all_inner_texts()
+        assert len(values) > 3
+        assert all(re.match(r"[\d.]+ s: .", text) for text in values), values
+        assert cause in plot.locator("xpath=ancestor::figure").locator(".value").inner_text()
+        assert all(line.is_visible() for line in page.locator("figure:has(canvas) .crosshair").all())
+
+
+def test_serve_and_the_report_have_other_bins_and_the_other_look(open_shown: Any, shown: Shown) -> None:
+    for address in (shown.at("#/run/{flows}/point/all_instruments"), shown.reports["flows"] + "#p-all_instruments"):
+        page = open_shown(address)
+        wait(page, "all")
+        page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
+        page.get_by_role("combobox", name="bins").select_option("10 ms")
+        wait(page, "all")
+        plot = page.locator('[data-figure="throughput"]')
+        assert "bins of 10 ms" in plot.locator("xpath=ancestor::figure").locator("figcaption").inner_text()
+        assert "bin=10000000" in page.url
+        page.get_by_role("button", name="Light or dark").click()
+        page.locator('[data-figure="throughput"][data-colours="dark"] canvas').wait_for()
+        assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+        page.reload()
+        page.locator('[data-figure="throughput"][data-colours="dark"] canvas').wait_for()

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +122,22 @@ def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) 
 
 
 @BOTH
+def test_the_paths_are_those_that_the_plan_command_prints(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.sweep)
+    table = page.get_by_role("region", name="Paths", exact=True).locator("tr")
+    assert table.all_inner_texts() == [
+        "flow\tbase RTT\tbottleneck\tBDP\tbuffer",
+        "bulk\t2.01 ms … 60 ms\tswitch:receiver: 100 Mb/s\t25.1 kB … 750 kB\t0.02 BDP … 9.9 BDP",
+    ]
+    printed = subprocess.run(
+        [sys.executable, "-m", "testctl.cli.main", "plan", str(pages.sweep / "plan.yaml")], capture_output=True,
+        text=True, check=True, env={**os.environ, "COLUMNS": "200"},
+    ).stdout  # fmt: skip
+    rows = [re.sub(" {2,}", "\t", line.strip()) for line in printed.splitlines()]
+    assert set(table.all_inner_texts()) <= set(rows)
+
+
+@BOTH
 def test_a_narrow_screen_cuts_nothing_of_an_expectation(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.sweep, width=390)
     for name in ("Expectations", "Points: fail"):
@@ -135,6 +155,13 @@ def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pag
     note = page.locator("main > div > .note", has_text="The same in all points").inner_text()
     assert "throughput" in heads
     assert "throughput" not in note
+
+
+@BOTH
+def test_a_matrix_of_one_parameter_has_no_place_for_a_second(open_shown: Any, pages: Pages, of: str) -> None:
+    page = pages.opened(open_shown, of, pages.two)
+    assert page.get_by_role("region", name="Matrix").locator("thead").inner_text().strip() == "what →\tloss\tack_owed"
+    assert [page.get_by_role("combobox", name=label, exact=True).count() for label in ("across", "down")] == [0, 0]
 
 
 def test_a_report_shows_a_point_without_a_server(open_shown: Any, pages: Pages) -> None:

@@ -101,7 +101,7 @@ def test_each_metric_value_is_on_the_screen(show: Show, recorded: Recorded, open
     boxes = [cell.bounding_box() for cell in cells.all()]
     assert all(box["x"] >= 0 and box["x"] + box["width"] <= 1400 for box in boxes)
     assert "6000 characters" in table.inner_text()
-    assert table.locator("tbody td").first.inner_text() == "throughput_bps", "headline metrics come first"
+    assert table.locator("tbody td").first.inner_text() == "total_throughput_bps", "headline metrics come first"
     assert re.search(r"Without a value: \w+, ", table.inner_text()), "and take no rows where they are empty"
 
 

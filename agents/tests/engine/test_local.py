@@ -104,6 +104,18 @@ def test_an_agent_that_can_not_start_has_ended(tmp_path: Path, capfd: pytest.Cap
     assert "no such namespace" in capfd.readouterr().err
 
 
+def test_an_agent_without_its_program_answers_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def assemble(config: AgentConfig) -> None:
+        raise TestbedError("want simple_switch_grpc on PATH; got none")
+
+    monkeypatch.setattr("testctl_agent.engine.local.assemble", assemble)
+    pid, pipe = forked_local_agent(a_switch(tmp_path), lambda: None)
+    for _ in range(2):
+        with pytest.raises(TestbedError, match=r"^want simple_switch_grpc on PATH; got none"):
+            pipe.call("Describe", messages.DescribeRequest())
+    end(pid, pipe)
+
+
 def test_an_answer_that_comes_too_late_answers_no_other_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def attest(self: Service, request: messages.AttestRequest) -> messages.Attestation:
         time.sleep(0.5)

@@ -31,6 +31,8 @@ def test_a_point_is_shown_with_all_its_metrics_and_what_was_swept(run: Path, com
         assert any(row[:2] == [entity, parameter] for row in rows)
     assert any(row[-1:] == ["swept"] for row in rows)
     assert all(any(row[:1] == [name] for row in rows) for of in point.metrics.values() for name in of)
+    metrics = [row[0] for row in rows if row and any(row[0] in of for of in point.metrics.values())]
+    assert metrics == ["saturation", "throughput_bps", "latency_p99_us", "jain"], "expected, headline, the others"
     assert f"files   {point.path}" in lines
 
 

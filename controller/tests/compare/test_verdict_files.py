@@ -194,7 +194,8 @@ def test_one_run_in_all_forms(tmp_path: Path) -> None:
 def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Path) -> None:
     fast, slow = POINT, replace(POINT, id="a1", tuples=(("hosts", "cc", "bbr"), TUPLES[1]), verdict="fail",
                                 reason="full: saturation of bulk: want at least 0.9; got 0.2",
-                                metrics={"saturation": 0.2, "jain": None, "wire_bytes": 7})  # fmt: skip
+                                metrics={"latency_p99_us": 2500, "throughput_bps": 2e8, "saturation": 0.2, "jain": None,
+                                         "wire_bytes": 7})  # fmt: skip
     expected = [
         {"name": "full", "metric": "saturation", "verdict": "fail", "detail": "1 of 2", "points": ["a1"],
          "at": "plans/my plan.yaml:12:5"},
@@ -212,8 +213,11 @@ def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Pa
     assert failure is not None
     assert failure.get("type") == "saturation"
     assert str(failure.text).startswith("plans/my plan.yaml:12:5: fail: full: saturation of bulk: want at least 0.9")
-    properties = {one.get("name"): one.get("value") for one in bad.iter("property")}
-    assert properties == {"point": "a1", "hosts.cc": "bbr", "switch.delay": "5ms", "bulk.saturation": "0.2"}
+    properties = [(one.get("name"), one.get("value")) for one in bad.iter("property")]
+    assert properties == [
+        ("point", "a1"), ("hosts.cc", "bbr"), ("switch.delay", "5ms"), ("bulk.saturation", "0.2"),
+        ("bulk.throughput_bps", "200 Mb/s"), ("bulk.latency_p99_us", "2.5 ms"),
+    ], "what is expected, then the headline metrics, as the terminal shows them"  # fmt: skip
     assert (some.get("line"), len(some.findall("failure"))) == ("13", 1)
     places = [one["locations"][0]["physicalLocation"] for one in checked_sarif(sarif(judged))["results"]]
     assert [place["artifactLocation"]["uri"] for place in places] == ["plans/my%20plan.yaml"] * 2
@@ -221,7 +225,7 @@ def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Pa
     page = markdown(judged).splitlines()
     assert "**failed**: 1 pass, 1 fail" in page
     assert "| fail | full | 1 of 2 | `plans/my plan.yaml:12` |" in page
-    table = page[page.index("| | point | cc | saturation | throughput |") :]
+    table = page[page.index("| | point | cc | saturation | throughput | latency p99 |") :]
     assert table[2].startswith("| fail | `a1` | bbr | "), "failures first"
     assert " | 0.2 |" in table[2]
 

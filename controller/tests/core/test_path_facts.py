@@ -60,3 +60,12 @@ def test_what_varies_has_none(changes: dict[tuple[str, str], str]) -> None:
 
 def test_without_a_rate_there_is_no_bottleneck() -> None:
     assert facts({("switch:receiver", "rate"): "none", ("switch:sender", "rate"): "none"}) is None
+
+
+def test_a_path_without_delay_has_no_product() -> None:
+    """Of a host's limiter alone: a single packet takes no time."""
+    found = facts({("switch:receiver", "rate"): "none", ("switch:sender", "rate"): "none", ("switch", "delay"): "0ms",
+                   ("sender", "htb_rate"): "10mbit"})  # fmt: skip
+    assert found is not None
+    assert (found.base_rtt_ns, found.bdp_bytes, found.buffer_bdp) == (0, 0, None)
+    json.dumps(found.to_json())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from testctl.core.topology import Topology
 from testctl.metrics import Number, analyse, oscillation
 from testctl.records import Records, load_raw
-from testctl.records.schema import ACK, AE, CWR, ECE
+from testctl.records.schema import ACK, AE, CWR, ECE, FIN
 from testctl_agent.spec import trace
 
 from controller.tests.support.synthetic import T0_NS, Conversation, bulk, frames, joined, write_point
@@ -268,6 +268,60 @@ def test_capacity_takes_the_ports_that_data_leaves_by(tmp_path: Path) -> None:
         records.point = replace(records.point, topology=topology, settings=given)
         records.memo.clear()
         assert analyse(records).metrics["bulk"]["capacity_bps"] == wanted
+
+
+CHAIN = Topology(links=(("sender", "left"), ("left", "right"), ("right", "receiver")))
+
+
+def test_a_time_too_short_for_a_share_has_none(tmp_path: Path) -> None:
+    """A small packet waits behind a large one at the second link: less time is between them than at the first."""
+    talk = Conversation()
+    talk.data(100, 0, 1448)
+    talk.data(126.8, 1448, 1)
+    records = load_raw(write_point(tmp_path, talk.captures()))
+    rates = {"left:right": {"rate": 8 * 10**6}, "right:receiver": {"rate": 20 * 10**6}}
+    records.point = replace(records.point, topology=CHAIN, settings=rates)
+    got = analyse(records).metrics
+    assert math.isnan(float(got["bulk"]["saturation"]))
+    assert math.isnan(float(got["*"]["total_saturation"]))
+
+
+def test_what_is_hidden_at_later_links_makes_no_share_above_one(tmp_path: Path) -> None:
+    """1000 packets at the rate of the first link, the last one closer by what the first waited at the second."""
+    captures = bulk(1000, rate_bps=1514 * 8 * 1000)
+    captures["receiver"]["time_ns"][2] += 500_000
+    records = load_raw(write_point(tmp_path, captures))
+    rates = {"left:right": {"rate": 1514 * 8 * 1000}, "right:receiver": {"rate": 1514 * 8 * 2000}}
+    records.point = replace(records.point, topology=CHAIN, settings=rates)
+    got = analyse(records).metrics
+    assert got["bulk"]["saturation"] == got["*"]["total_saturation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rate", "wanted"),
+    [
+        ("2mbit; 10s 3mbit", 2e6),
+        ("9mbit; 100us 2mbit; 10s 9mbit", 2e6),
+        (trace.show([1, 2, 3, 4]), 1504 * 8000),
+    ],
+)
+def test_capacity_at_an_instant_is_that_of_then(tmp_path: Path, rate: str, wanted: float) -> None:
+    talk = Conversation()
+    talk.data(100, 0, 1)
+    records = load_raw(write_point(tmp_path, talk.captures()))
+    topology = Topology(links=(("sender", "switch"), ("switch", "receiver")))
+    settings = {"sender": {"htb_rate": 10**8}, "switch:receiver": {"rate": rate}}
+    records.point = replace(records.point, topology=topology, settings=settings)
+    assert analyse(records).metrics["bulk"]["capacity_bps"] == wanted
+
+
+def test_a_fin_is_not_counted_among_those_with_ece(tmp_path: Path) -> None:
+    talk = Conversation()
+    for n in range(4):
+        talk.data(100 + n, 1448 * n)
+        talk.ack(200 + n, 1448 * (n + 1), flags=ACK | ECE)
+    talk.ack(300, 4 * 1448, flags=ACK | FIN)
+    assert values(tmp_path, talk.captures())["ece_fraction"] == 1
 
 
 @pytest.mark.parametrize(

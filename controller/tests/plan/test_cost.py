@@ -66,7 +66,7 @@ def test_rows_are_those_of_who_records(tuples: str, places: int) -> None:
     plan = load_plan(PAIR + "  - [switch, rate, 100mbit]\n" + tuples)
     packets = 1e8 / 8 / 1500 * 1.5
     assert rows(plan.points[0]) == pytest.approx(places * packets, abs=1)
-    assert memory_bytes(plan.points[0]) == rows(plan.points[0]) * 200
+    assert memory_bytes(plan.points[0]) == rows(plan.points[0]) * 300
     assert disk_bytes(plan.points, 2) == 1_000_000 + rows(plan.points[0]) * (25 + 2 * 150)
 
 
@@ -82,7 +82,16 @@ def test_a_point_that_is_too_large_for_the_machine_is_refused_before_anything_is
     plan = load_plan(PAIR.replace("1s", "18000s"))
     there = "this machine has .* GB free"
     with pytest.raises(
-        TestbedError, match=f"has about 6,750,000,000 rows of packets, .* 1350.0 GB of memory .*{there}"
+        TestbedError, match=f"has about 6,750,000,000 rows of packets, .* 2025.0 GB of memory .*{there}"
     ):
         run_plan(plan, Hashing(tmp_path), Options(tmp_path / "results"), Progress(1, Console()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_points_that_run_at_once_need_memory_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = load_plan(PAIR.replace("1s", "[18s, 20s]"))
+    needs = [memory_bytes(point) >> 20 for point in plan.points]
+    monkeypatch.setattr("testctl.execution.run.free_mb", lambda: sum(needs) - 10)
+    with pytest.raises(TestbedError, match=r"its 2 largest points, which run at once, take .* want fewer --jobs, or a"):
+        run_plan(plan, Hashing(tmp_path), Options(tmp_path / "results", jobs=2), Progress(1, Console()))
     assert list(tmp_path.iterdir()) == []

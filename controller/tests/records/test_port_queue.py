@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from testctl.records.errors import RecordsError
 from testctl.records.port_queue import DROPPED, FULL, MARKED, ROW, SENT, with_ports
+from testctl.records.schema import FATES
 from testctl.records.telemetry import Telemetry
 
 KIND = np.dtype(
-    [(name, "<u8") for name in ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "egress_port", "verdict")]
+    [
+        (name, "<u8")
+        for name in ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "egress_port", "verdict", "fate")
+    ]
     + [("ecn_out", "u1")]
 )
 
@@ -55,3 +59,10 @@ def test_rows_of_other_packets_are_an_error(tmp_path: Path) -> None:
     rows = written(tmp_path / "port_queue.bin", (10, 110, 9, 101, 0, SENT, 1))
     with pytest.raises(RecordsError, match="port 2: want a packet of 100 bytes, as by telemetry; got 101"):
         with_ports(telemetry(), rows, {"ports": {"9": 2}})
+
+
+def test_a_trimmed_packet_waits_as_what_is_left_of_it(tmp_path: Path) -> None:
+    trimmed = telemetry()
+    trimmed.records["fate"][0] = FATES.index("trim")
+    rows = written(tmp_path / "port_queue.bin", (10, 110, 9, 66, 0, SENT, 1))
+    assert with_ports(trimmed, rows, {"ports": {"9": 2}}).records["departure_ns"][0] == 110

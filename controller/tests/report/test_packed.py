@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl.curves import Window, lanes
 from testctl.records import Records
-from testctl.report.embedded import COLUMNS, EACH_SIDE, embedded
+from testctl.report.embedded import BINS_NS, COLUMNS, EACH_SIDE, embedded
 from testctl.report.packed import column, packed, rounded
 from testctl.report.page import point_data, render_report
 from testctl.report.point_page import chart_of
@@ -91,9 +91,12 @@ def test_figures_are_what_serve_draws(run: Run, html: str, records: Records, nam
     data = point_of(html, run.points[0].id)
     end_ns, lane = data["page"]["duration_ns"], lanes(records)[0]
     window = Window(0, end_ns, COLUMNS)
-    (shown,) = (one for one in data["figures"][name] if (one["from"], one["to"]) == (0, end_ns))
+    whole = [one for one in data["figures"][name] if (one["from"], one["to"]) == (0, end_ns)]
+    widths = [ns for ns in BINS_NS if 10 * ns <= end_ns <= COLUMNS * ns] if name == "throughput" else []
+    assert [one["bin"] for one in whole] == [0, *widths]
     stalls = read_stalls(run.points[0].stalls(), records.packets)
-    wanted = json.loads(json.dumps(chart_of(records, name, [lane], window, stalls).to_json()))
+    shown = whole[-1]
+    wanted = json.loads(json.dumps(chart_of(records, name, [lane], window, stalls, shown["bin"]).to_json()))
     assert {**shown["answer"], "data": None} == {**wanted, "data": None}
     assert shown["answer"]["data"].keys() == wanted["data"].keys()
     for key, columns in wanted["data"].items():

@@ -42,8 +42,17 @@ HELLO_B = """
 """The same handshake in the server's."""
 
 
-def records(text: str, *, settings: Mapping[str, Mapping[str, Any]] | None = None, events: Any = None) -> Records:
-    """Records of these packets."""
+def records(
+    text: str,
+    *,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Any] | None = None,
+    events: Any = None,
+) -> Records:
+    """Records of these packets.
+
+    options  of the flow's generator
+    """
     rows: list[dict[str, Any]] = []
     ends: dict[tuple[str, int, int], int] = {}
     for line in text.strip().splitlines():
@@ -81,7 +90,7 @@ def records(text: str, *, settings: Mapping[str, Mapping[str, Any]] | None = Non
             arrays[field.name] = pa.array(values, field.type)
     packets = pa.table(arrays, schema=PACKETS)
     conns = 1 + max(row["conn"] for row in rows)
-    flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns)
+    flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow,))
     tcp_info = TCP_INFO.empty_table()
     return Records(packets, tcp_info, {}, Outcome(), point, tcp_events=events)

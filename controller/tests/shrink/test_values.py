@@ -12,8 +12,11 @@ from testctl.plan.diagnostics import Place
 from testctl.plan.located import node_of, plain
 from testctl.plan.yaml_reader import parse
 from testctl.shrink.values import Numbers, Words, choices, written
+from testctl.shrink.write import file_of
 from testctl.shrink.yaml import block
-from testctl_agent.params.types import OrNone
+from testctl_agent.params.flow.workload import Sizes
+from testctl_agent.params.types import Changing, OrNone
+from testctl_agent.spec import trace
 from testctl_agent.spec.types import Amount, Choice, Int, Switch, Text
 from testctl_agent.spec.units import Bytes, Duration, Rate
 
@@ -33,6 +36,18 @@ SIZE = Amount(Bytes, least=1, most=2**31 - 1, none="none")
 )
 def test_words(kind: Any, text: str, swept: tuple[str, ...], others: tuple[str, ...]) -> None:
     assert choices(kind, text, swept, None, passes=True) == Words(others)
+
+
+RATE = Changing(Rate, file=trace.value_of, value=trace.is_trace)
+
+
+@pytest.mark.parametrize(("kind", "data"), [(RATE, b"1\n1\n5\n"), (Sizes(), b"10kB 0.25\n20kB 0.5  # half\n1MB 1\n")])
+def test_the_value_of_a_file(kind: Any, data: bytes) -> None:
+    """Its path stands in the plan; one that the run did not keep is not tried; written again it has the same value."""
+    value = kind.file(data)
+    assert kind.file(file_of(value).encode()) == value
+    swept = ("./own", "2", "./other")
+    assert choices(Sizes(), "./own", swept, None, passes=True, files={"./own": "1kB:0.5 2kB:1"}) == Words(("2",))
 
 
 @pytest.mark.parametrize(

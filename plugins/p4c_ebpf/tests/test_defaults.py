@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from p4c_ebpf.defaults import CORE_ERRORS, VALUE_SET_SIZE
 from p4c_ebpf.translate import Translation, translate_text
+from testctl_agent.switch.drivers.driver import Entry, Exact
 
 from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.documents import Document, Make, assign, field, number
@@ -110,18 +111,60 @@ def test_a_selector_of_a_table() -> None:
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("hit", [False, True], ids=["by action", "by hit"])
 @pytest.mark.parametrize("keys", [["a"], []], ids=["keys", "no keys"])
-def test_a_table_without_a_default_action(made: Make, keys: list[str]) -> None:
-    """A packet that it misses goes on without any."""
-    one = written({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t"}, egress=[assign(field("x", "b"), number(7))])
+def test_a_table_without_a_default_action(made: Make, keys: list[str], hit: bool) -> None:
+    """A packet that it misses goes on without any, until one is set; "" takes it away again."""
+    one = written({"x_t": [("a", 8), ("b", 8), ("c", 8)]}, {"x": "x_t"})
+    value = {"type": "runtime_data", "value": 0}
+    one["actions"][:0] = [
+        {"name": "put", "id": 2, "runtime_data": [{"name": "value", "bitwidth": 8}],
+         "primitives": [assign(field("x", "b"), value)]},
+        {"name": "hit", "id": 3, "primitives": [assign(field("x", "c"), number(1))]},
+    ]  # fmt: skip
     pipeline = one["pipelines"][0]
     pipeline["init_table"] = "table"
     pipeline["tables"] = [{
-        "name": "table", "id": 0, "type": "simple", "match_type": "exact", "actions": ["second"], "max_size": 4,
+        "name": "table", "id": 0, "type": "simple", "match_type": "exact", "actions": ["put"], "max_size": 4,
         "key": [{"match_type": "exact", "target": ["x", name]} for name in keys],
-        "next_tables": {"second": "all"}, "base_default_next": "all",
+        "next_tables": {"__HIT__": "was_hit", "__MISS__": "all"} if hit else {"put": "all"}, "base_default_next": "all",
     }]  # fmt: skip
-    assert made(one).inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 7]) + REST)]
+    pipeline["action_calls"].append({"name": "was_hit", "id": 1, "action_id": 3, "next_node": "all"})
+    target = made(one)
+
+    def out(first: int) -> bytes:
+        ((_, sent),) = target.inject(1, bytes([first, 2, 0]) + REST)
+        return sent[1:3]
+
+    assert out(1) == bytes([2, 0])
+    target.driver.set_default("table", "put", {"value": 5})
+    assert out(1) == bytes([5, 0])
+    if keys:
+        target.driver.insert(Entry("table", {"x.a": Exact(3)}, "put", {"value": 6}))
+        assert [out(3), out(1)] == [bytes([6, hit]), bytes([5, 0])]
+    target.driver.set_default("table", "", {})
+    assert out(1) == bytes([2, 0])
+    if keys:
+        assert out(3) == bytes([6, hit])
+
+
+@pytest.mark.root
+def test_a_key_that_is_the_validity_of_a_header(made: Make) -> None:
+    """Its target is the header's name, and so is its own where it has none."""
+    one = written({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t", "y": "x_t"}, extracted=["x"])
+    one["actions"].append({"name": "nine", "id": 2, "primitives": [assign(field("x", "b"), number(9))]})
+    pipeline = one["pipelines"][0]
+    pipeline["init_table"] = "table"
+    pipeline["tables"] = [{
+        "name": "table", "id": 0, "type": "simple", "match_type": "exact", "actions": ["nine"], "max_size": 4,
+        "key": [{"match_type": "valid", "target": "x", "name": "hdr.x"}, {"match_type": "valid", "target": "y"}],
+        "next_tables": {"nine": "all"}, "base_default_next": "all",
+    }]  # fmt: skip
+    target = made(one)
+    target.driver.insert(Entry("table", {"hdr.x": Exact(1), "y": Exact(1)}, "nine"))
+    assert target.inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 2]) + REST)]
+    target.driver.insert(Entry("table", {"hdr.x": Exact(1), "y": Exact(0)}, "nine"))
+    assert target.inject(1, bytes([1, 2]) + REST) == [(1, bytes([1, 9]) + REST)]
 
 
 @pytest.mark.root

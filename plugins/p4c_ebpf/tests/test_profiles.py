@@ -106,6 +106,24 @@ def test_no_row_has_no_action(one: EbpfTarget) -> None:
     assert out(one, packet()) == []
 
 
+def test_a_default_is_an_action_in_place_of_a_member(one: EbpfTarget) -> None:
+    """There is none until it is set; it is no hit."""
+    driver = one.driver
+    driver.member("paths", 1, "send", send(3))
+    driver.insert(backup(0x0900, member=1))
+    driver.set_default("routes", "send", send(4))
+    assert out(one, packet()) == [4]
+    assert out(one, packet(kind=0x0900)) == [3]
+    driver.set_default("backup", "send", send(5))
+    assert out(one, packet()) == [5]
+    driver.insert(route(member=1))
+    assert out(one, packet()) == [3]
+    driver.clear("routes")
+    driver.set_default("backup", "", {})
+    driver.set_default("routes", "", {})
+    assert out(one, packet()) == []
+
+
 def test_a_profile_has_no_groups(one: EbpfTarget) -> None:
     """Its action and that of the selector are both run: one sets the source, the other the way."""
     driver = one.driver

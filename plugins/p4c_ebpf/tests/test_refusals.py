@@ -60,6 +60,18 @@ def test_primitives(op: str, why: str) -> None:
     assert refusal(changed) == PLACE + why
 
 
+def test_jumps() -> None:
+    changed = document("l2")
+    send(changed).update(op="_jump_if_zero", parameters=[])
+    assert refusal(changed) == "l2.p4:42: _jump_if_zero: want 2 parameters; got 0"
+    changed = document("l2")
+    jump = {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+    operations = changed["parsers"][0]["parse_states"][0]["parser_ops"]
+    operations.append({"op": "primitive", "parameters": [jump]})
+    said = f"x.json: parsers[0].parse_states[0].parser_ops[{len(operations) - 1}].parameters[0]: can't be translated: "
+    assert refusal(changed) == said + "a jump, in the parser"
+
+
 def expression(op: str, left: Any, right: Any) -> Any:
     return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
 
@@ -101,6 +113,40 @@ def test_tables() -> None:
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a loop of tables"
 
 
+@pytest.mark.parametrize(
+    ("program", "path", "value", "place", "why"),
+    [
+        ("l2", "pipelines.0.tables.0.max_size", 2**21, "l2.p4:46: forward", "2097152 rows; want at most 1048576"),
+        ("selector", "pipelines.0.action_profiles.0.max_size", 2**17, "selector.p4:19: paths",
+         "131072 members; want at most 65536"),
+        ("registers", "register_arrays.0.size", 2**25, "registers.p4:12: seen",
+         "33554432 cells; want at most 16777216"),
+        ("registers", "register_arrays.0.bitwidth", 4096, "registers.p4:12: seen",
+         "4096 bits of the register ingress.seen; want at most 64"),
+        ("counters", "counter_arrays.0.size", 2**25, "counters.p4:17: port_in",
+         "33554432 cells; want at most 16777216"),
+        ("meters", "meter_arrays.0.size", 2**32 - 1, "meters.p4:25: of_bytes",
+         "4294967295 cells; want at most 16777216"),
+        ("valuesets", "parse_vsets.0.max_size", 2**25, "x.json: parse_vsets[0].max_size",
+         "33554432 members of the value set P.tunnels; want at most 16777216"),
+        ("l2", "actions.1.runtime_data.0.bitwidth", 136, "x.json: actions[1].runtime_data[0].bitwidth",
+         "136 bits of the parameter port; want at most 128"),
+        ("l2", "header_types.2.fields.0.1", 4096, "x.json: header_types[2].fields[0][1]",
+         "4096 bits of ethernet_t.dst; want at most 2048"),
+        ("options", "header_types.5.max_length", 1004, "x.json: header_types[5]",
+         "ipv4_options_t.data has up to 8032 bits; want a multiple of 8, at most 4096"),
+    ],
+)  # fmt: skip
+def test_sizes(program: str, path: str, value: int, place: str, why: str) -> None:
+    """One beyond a limit has the place of its declaration; it is no malformed document."""
+    changed: Any = document(program)
+    owner, steps = changed, [int(step) if step.isdigit() else step for step in path.split(".")]
+    for step in steps[:-1]:
+        owner = owner[step]
+    owner[steps[-1]] = value
+    assert refusal(changed) == f"{place}: can't be translated: {why}"
+
+
 def test_constructs_are_called_by_their_p4_names() -> None:
     """And a place is the P4 line where p4c wrote one, else the place in the JSON."""
     changed = document("l2")
@@ -140,6 +186,14 @@ def test_another_architecture() -> None:
     changed = document("l2")
     changed["pipelines"][0]["name"] = "main_control"
     assert refusal(changed).endswith("parsers parser; pipelines main_control, egress; deparsers deparser")
+
+
+def test_standard_metadata() -> None:
+    """What the switch reads and sets is metadata, whatever its name: a header of that name lies in packets."""
+    changed = document("l2")
+    standard = next(one for one in changed["headers"] if one["name"] == "standard_metadata")
+    standard["metadata"] = False
+    assert refusal(changed) == "x.json: no metadata standard_metadata.egress_spec: want a program for v1model"
 
 
 def test_header_types() -> None:

@@ -90,6 +90,6 @@ def test_what_is_not_translated() -> None:
         "can't be translated: the value set P.tunnels with a mask, or with fields of other widths"
     )
     whole["parse_vsets"][0]["compressed_bitwidth"] = 129
-    assert refusal().endswith("can't be translated: a parser value set of 129 bits; want at most 128")
+    assert refusal().endswith("can't be translated: 129 bits of the value set P.tunnels; want at most 128")
     whole["parse_vsets"] = []
     assert refusal().endswith("no value set 'P.tunnels'")

@@ -34,7 +34,12 @@ def forked_local_agent(config: AgentConfig, enter: Callable[[], None]) -> tuple[
             os.close(sends)
             os.close(receives)
             enter()
-            serve(Service(assemble(config)), os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
+            calls, answers = os.fdopen(requests, "rb"), os.fdopen(replies, "wb")
+            try:
+                service: Service | Exception = Service(assemble(config))
+            except TestctlError as error:  # a switch's program that is not installed
+                service = error
+            serve(service, calls, answers)
             os._exit(0)
         except BaseException:  # noqa: BLE001 -- a forked child must not return into its parent's code
             _print_traceback()
@@ -76,8 +81,8 @@ class HereAgent:
         return reply
 
 
-def serve(service: Service, requests: BinaryIO, replies: BinaryIO) -> None:
-    """Answer calls until the other end is closed."""
+def serve(service: Service | Exception, requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer calls until the other end is closed; where there is no service, with the reason."""
     while True:
         try:
             method, request = pickle.load(requests)
@@ -87,8 +92,10 @@ def serve(service: Service, requests: BinaryIO, replies: BinaryIO) -> None:
         replies.flush()
 
 
-def _answer(service: Service, method: str, request: Message) -> tuple[bool, Any]:
+def _answer(service: Service | Exception, method: str, request: Message) -> tuple[bool, Any]:
     try:
+        if isinstance(service, Exception):
+            raise service
         return True, getattr(service, method)(request)
     except TestctlError as error:
         kind = Unavailable if isinstance(error, Unavailable) else TestbedError  # a reason to skip; anything else

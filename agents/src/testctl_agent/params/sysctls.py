@@ -101,7 +101,7 @@ KNOWN: dict[str, ValueType] = {
     "tcp_reordering": Int(1, 2**31 - 1),
     "tcp_retrans_collapse": _ON_OFF,
     "tcp_retries1": Int(1, 255),
-    "tcp_retries2": Int(1, 2**31 - 1),
+    "tcp_retries2": Int(1, 255),
     "tcp_rfc1337": _BYTE,
     "tcp_rmem": _THREE,
     "tcp_rto_max_ms": Int(1000, 120_000),

@@ -31,8 +31,8 @@ MOST_BANDS = 2
 MARGIN = 0.06
 """Of the range of values, above and below them."""
 
-LABEL_PART = 7
-"""A stall of at least this part of the window has its cause written into it."""
+LETTER = 6.2
+"""Pixels of a letter of a stall's cause, which is written into it where it fits; the pointer names it in any case."""
 
 MOST_SHADED = 60
 """Stalls that are shaded: the longest of a window."""
@@ -55,7 +55,7 @@ class Span:
 
 def recovery_span(entry_ns: int, exit_ns: int, fast: bool) -> Span:
     """The time of a recovery, in the colour of its kind."""
-    return Span(entry_ns, exit_ns, colour=RECOVERY[fast])
+    return Span(entry_ns, exit_ns, "fast recovery" if fast else "recovery after a timeout", RECOVERY[fast])
 
 
 def over_time(
@@ -85,8 +85,7 @@ def over_time(
     lines = [line for _, data in lane_data for line in data["lines"]]
     range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in lane_data))
     panel, others = Panel(), sorted({str(line["name"]) for line in lines})
-    for span in sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MOST_SHADED]:
-        _shade(panel, span, window)
+    _shade(panel, sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MOST_SHADED], window, spec.large)
     for lane, data in lane_data:
         for line in data["lines"]:
             look = _look(records, lane, line, len(lane_data) > 1, others)
@@ -218,20 +217,27 @@ def _pointed(mark: dict[str, Any], t: Sequence[int], window: Shown) -> dict[str,
     return {**mark, "point": {"size": 14, "filled": True}} if inside <= FEW else mark
 
 
-def _shade(panel: Panel, span: Span, window: Shown) -> None:
-    low, high = max(span.start_ns, window.from_ns), min(span.end_ns, window.to_ns)
-    if low >= high and not (span.start_ns == span.end_ns and window.from_ns <= low <= window.to_ns):
-        return
+def _shade(panel: Panel, spans: Sequence[Span], window: Shown, named: bool) -> None:
+    """A layer for each colour, whose data has the words for the pointer; named: stalls have them written into them."""
     whole: dict[str, Any] = {"y": {"value": 0}, "y2": {"value": {"expr": "height"}}}
-    panel.add({"type": "rect", "opacity": 0.16, "color": span.colour}, {"t": [low], "x2": [high]}, **whole)
-    if span.label and (high - low) * LABEL_PART >= window.span:
-        text = {"type": "text", "baseline": "bottom", "fontSize": 11, "limit": 180}
-        panel.add(
-            text,
-            {"t": [(low + high) // 2], "label": [span.label]},
-            y={"value": {"expr": "height - 4"}},
-            text={"field": "label"},
+    for colour in dict.fromkeys(span.colour for span in spans):
+        ends = sorted(
+            (max(span.start_ns, window.from_ns), min(span.end_ns, window.to_ns), span.label)
+            for span in spans
+            if span.colour == colour and span.start_ns <= window.to_ns and span.end_ns >= window.from_ns
         )
+        if not ends:
+            continue
+        low, high, label = map(list, zip(*ends, strict=True))
+        panel.add({"type": "rect", "opacity": 0.16, "color": colour}, {"t": low, "x2": high, "label": label}, **whole)
+        if named and colour == STALL:
+            fits = [(to - at) / window.span / (LETTER * len(text) + 8) for at, to, text in ends]
+            words = {"expr": "datum.fits * width > 1 ? datum.label : ''"}
+            panel.add(
+                {"type": "text", "baseline": "bottom", "fontSize": 11, "text": words},
+                {"t": [(at + to) // 2 for at, to, _ in ends], "label": label, "fits": fits},
+                y={"value": {"expr": "height - 4"}},
+            )
 
 
 def _range(

@@ -10,15 +10,19 @@ from testctl.results.layout import UNJUDGED
 
 # Okabe and Ito's palette, told apart with any colour vision ("Color Universal Design", 2008).
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-SKY, PURPLE, GREY, BROWN = "#56b4e9", "#cc79a7", "#8a8f98", "#8c6d31"
+PURPLE, GREY, BROWN = "#cc79a7", "#8a8f98", "#8c6d31"
 
-ON_DARK = {BLUE: "#4da6e0"}
-"""Colours that need more light on a dark page."""
+ON_DARK = {
+    BLUE: "#4da6e0", "#a08c00": "#e0d24a", "#3a129c": "#6a6cff", "#4490fe": "#c4e4ff", "#5d5b13": "#85882a",
+    "#355f6a": "#22d6d0", "#9a35b8": "#b865d6", "#352e0d": "#b5b48a",
+}  # fmt: skip
+"""The colours of LANES, and what they are on a dark page, where they need more light."""
 
-LANES: Sequence[str] = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BROWN, GREY)
-"""Colours of flows and connections, in order."""
+LANES: Sequence[str] = tuple(ON_DARK)
+"""Colours of flows and connections, and of a parameter's values, in order: yellow to violet over blue, dark and light.
+None has the hue of a verdict's, and with any colour vision they differ in light or hue."""
 
-OTHERS: Sequence[str] = ("#5b6470", "#a0522d", "#7a5195", "#3b7a57", "#9a8c23", "#b0617a", "#4c6a92", "#7d7d7d")
+OTHERS: Sequence[str] = ("#5b6470", "#7a5195", "#4c6a92", "#8d8a3a", "#3f7f8c", "#7d7d7d")
 """Colours of what is no flow: ports of switches and their queues."""
 
 DATA, RETRANS, ACK, STALL = BLUE, VERMILION, GREEN, ORANGE

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from testctl.cli.help import App
 from testctl.lab import cc
 
-app = typer.Typer(help="The project's congestion controls, lab/cc/tcp_NAME.c.", no_args_is_help=True)
+app = App(help="The project's congestion controls, lab/cc/tcp_NAME.c.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="at most 15 letters, digits and '_'")]
 

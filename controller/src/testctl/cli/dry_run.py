@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from testctl.core.path_facts import PathFacts
+from testctl.core import path_facts
 from testctl.core.testbed_kind import kind_of
-from testctl.core.units import show_metric, show_rate, show_time
 from testctl.core.words import counted
 from testctl.execution.pace import pace
 from testctl.lab import memory
@@ -77,7 +76,10 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
             share = f"{100 * coverage.share:.1f} %" + (", from a sample" if coverage.sampled else "")
             console.print(f"covers {coverage.covered} of {coverage.feasible} {what} ({share})")
     if summary.paths:
-        console.print(_paths(summary.paths))
+        table = Table(*path_facts.HEADS, box=None)
+        for row in path_facts.path_rows(summary.paths):
+            table.add_row(*row)
+        console.print(table)
     table = Table("entity", "would be set", box=None)
     for entity, values in summary.would_set.items():
         table.add_row(entity, "  ".join(f"{name}={'|'.join(texts)}" for name, texts in values.items()))
@@ -91,30 +93,6 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         console.print("figures: " + "; ".join(figure.title for figure in plan.figures))
     if plan.dropped:
         console.print("\ndropped, since --set or --without took away what they are about: " + "; ".join(plan.dropped))
-
-
-def _in_bdp(size: float) -> str:
-    return f"{size:.0f} BDP" if size >= 100 else f"{size:.2g} BDP"
-
-
-def _paths(paths: Mapping[str, Sequence[PathFacts]]) -> Table:
-    """The flows' paths where nothing else is on them: of several points the least and the greatest value."""
-
-    def span(show: Callable[[float], str], values: Iterable[float | None]) -> str:
-        known = [value for value in values if value is not None]
-        return " … ".join(dict.fromkeys(show(value) for value in (min(known), max(known)))) if known else "no limit"
-
-    table = Table("flow", "base RTT", "bottleneck", "BDP", "buffer", box=None)
-    for flow, several in paths.items():
-        places = ", ".join(dict.fromkeys(facts.bottleneck for facts in several))
-        table.add_row(
-            flow,
-            span(show_time, (facts.base_rtt_ns for facts in several)),
-            f"{places}: {span(show_rate, (facts.rate_bps for facts in several))}",
-            span(lambda size: show_metric("_bytes", size), (facts.bdp_bytes for facts in several)),
-            span(_in_bdp, (facts.buffer_bdp for facts in several)),
-        )
-    return table
 
 
 def _analysis(plan: Plan) -> str:

@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from testctl.cli import panels
+from testctl.cli.help import App
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -79,7 +80,7 @@ def _command(word: str, offers: list[EntryPoint]) -> Any:
     if len(offers) > 1:
         raise TestbedError(f"testctl {word}: want this command of one distribution; got it of {names}")
     where = f"testctl {word}: {offers[0].value} of the distribution {names}"
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
     try:
         value = offers[0].load()
         if isinstance(value, typer.Typer):
@@ -96,7 +97,7 @@ def _command(word: str, offers: list[EntryPoint]) -> Any:
 
 def _broken(word: str, error: TestbedError) -> Any:
     """A command that raises the error, whatever its options, --help too."""
-    app = typer.Typer(add_completion=False)
+    app = App(add_completion=False)
 
     def run() -> None:
         raise error

@@ -17,6 +17,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.switch import testbed_object
 
 from testctl.cli import complete
+from testctl.cli.help import App
 from testctl.cli.lab_exec import exec_
 from testctl.cli.options import AsJson
 from testctl.cli.source import BuildProgress
@@ -33,7 +34,7 @@ from testctl.plan import load_plan, load_topology
 from testctl.system.text import first_of
 from testctl.testbeds.point_spec import DEFAULT_BACKEND, DEFAULT_KERNEL, kernel_of
 
-app = typer.Typer(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
+app = App(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
 app.command("exec", context_settings={"allow_interspersed_args": False})(exec_)
 
 

@@ -41,6 +41,7 @@ from testctl.cli import (
     vocabulary,
 )
 from testctl.cli.extensions import Commands
+from testctl.cli.help import App
 
 
 def _version(requested: bool) -> None:
@@ -49,7 +50,7 @@ def _version(requested: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(
+app = App(
     cls=Commands,
     help="Test TCP: plans of (entity, parameter, value) tuples on a real kernel in virtual time.",
     no_args_is_help=True,

@@ -10,3 +10,10 @@ COMPARE = "Compare and find causes"
 SET_UP = "Set up"
 MORE = "Of other packages"
 """Commands that are in no other group."""
+
+OPTIONS = {
+    "What is run": "--set --kernel --without --last-failed --failed-in --source --max-points",
+    "Where and how": "--testbed --jobs --cluster --insecure --resume --fail-fast --wall-limit --wait",
+    "Output": "--out --results --captures --junit --sarif --markdown --github --csv --json",
+}
+"""The groups of options in the help of a command; others are in none."""

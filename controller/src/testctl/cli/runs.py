@@ -60,7 +60,7 @@ Without = Annotated[
         autocompletion=complete.tuples,
     ),
 ]
-MaxPoints = Annotated[int, typer.Option("--max-points", min=1, help="refuse a plan that expands to more")]
+MaxPoints = Annotated[int, typer.Option("--max-points", metavar="N", min=1, help="refuse a plan that expands to more")]
 TestbedName = Annotated[
     str,
     typer.Option(
@@ -125,7 +125,7 @@ def run(
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="points at once")] = 1,
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ADDRESS", help="run the points on a Dask scheduler's workers"),
@@ -134,9 +134,9 @@ def run(
         bool, typer.Option("--insecure", help="take a scheduler of another machine without TLS")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="the run's directory (default: results/<time>-<plan>)")
+        Path | None, typer.Option("--out", metavar="DIR", help="the run's directory (default: results/<time>-<plan>)")
     ] = None,
-    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
     captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
     fail_fast: Annotated[
@@ -152,7 +152,8 @@ def run(
         ),
     ] = None,
     wall_limit: Annotated[
-        float | None, typer.Option("--wall-limit", min=1, help="seconds of wall time a point may take")
+        float | None,
+        typer.Option("--wall-limit", metavar="SECONDS", min=1, help="seconds of wall time a point may take"),
     ] = None,
     wait: Wait = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,

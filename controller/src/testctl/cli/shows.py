@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperOption
 
 from testctl.cli import complete, panels, verdict_files
+from testctl.cli.help import Command
 from testctl.cli.options import AsJson
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
 
@@ -124,7 +125,7 @@ def report(
         print("it was there already; --force writes it again", file=sys.stderr)
 
 
-class _Series(TyperCommand):
+class _Series(Command):
     """Its help lists the curves of other distributions too, which are looked up for it alone."""
 
     def format_help(self, *arguments: Any) -> None:

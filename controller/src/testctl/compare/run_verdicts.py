@@ -15,7 +15,7 @@ from testctl.compare.verdicts import Change, JudgedCase, Status, Verdicts
 from testctl.plan.diagnostics import Place
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.failures import failure_lines, failures_first
-from testctl.report.metrics import KEY_METRICS, columns
+from testctl.report.metrics import columns, metric_texts
 from testctl.results import Run, RunPoint
 
 _STATUS: dict[str, Status] = {"pass": "pass", "fail": "fail", "skip": "skip", "invalid": "error", "broken": "error"}
@@ -68,10 +68,8 @@ def of_run(run: Run, plan: str) -> Verdicts:
 
 
 def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The metrics of the tables of points, and those that are expected, of each flow, as far as they were measured."""
-    wanted = dict.fromkeys([*(name for name, _ in KEY_METRICS), *expected])
-    for flow, values in point.metrics.items():
-        yield from ((f"{flow}.{metric}", str(values[metric])) for metric in wanted if values.get(metric) is not None)
+    """The properties of a case: `metric_texts` by "flow.metric"."""
+    return ((f"{flow}.{metric}", text) for flow, metric, text in metric_texts(point, expected))
 
 
 def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:

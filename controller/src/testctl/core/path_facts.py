@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,12 @@ from testctl_agent.params.flow.socket import IPV6
 from testctl_agent.params.host import htb
 
 from testctl.core.path import PathLink, changing, path_links, port_setting
-from testctl.core.point import Point, PointFlow
+from testctl.core.point import Point, PointFlow, is_background
 from testctl.core.routes import ways
+from testctl.core.units import show_metric, show_rate, show_time
+
+HEADS = ("flow", "base RTT", "bottleneck", "BDP", "buffer")
+"""Of the table whose rows are `path_rows`."""
 
 _FRAME_BYTES = {True: 86, False: 66}
 """A packet without data over IPv6 or not: Ethernet, IP, TCP with timestamps."""
@@ -40,8 +44,9 @@ class PathFacts:
 
     @property
     def buffer_bdp(self) -> float | None:
-        """The buffer as a multiple of the bandwidth-delay product."""
-        return None if self.buffer_bytes is None else self.buffer_bytes / self.bdp_bytes
+        """The buffer as a multiple of the bandwidth-delay product; None where that is 0."""
+        bdp = self.bdp_bytes
+        return self.buffer_bytes / bdp if self.buffer_bytes is not None and bdp else None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +57,43 @@ class PathFacts:
             "buffer_bytes": self.buffer_bytes,
             "buffer_bdp": self.buffer_bdp,
         }
+
+
+def paths_of(points: Iterable[Point]) -> dict[str, tuple[PathFacts, ...]]:
+    """Flow -> the facts of its paths in these points, each once; without the flows that have none."""
+    paths: dict[str, dict[PathFacts, None]] = {}
+    for point in points:
+        for flow in point.flows:
+            if not is_background(flow.name) and (facts := path_facts(point, flow)):
+                paths.setdefault(flow.name, {})[facts] = None
+    return {flow: tuple(several) for flow, several in paths.items()}
+
+
+def path_rows(paths: Mapping[str, Sequence[PathFacts]]) -> list[list[str]]:
+    """A table of paths in words, under HEADS: of several points the least and the greatest value.
+
+    Flows whose paths are the same share a row.
+    """
+    flows: dict[tuple[str, ...], list[str]] = {}
+    for flow, several in paths.items():
+        places = ", ".join(dict.fromkeys(facts.bottleneck for facts in several))
+        row = (
+            _span(show_time, (facts.base_rtt_ns for facts in several)),
+            f"{places}: {_span(show_rate, (facts.rate_bps for facts in several))}",
+            _span(lambda size: show_metric("_bytes", size), (facts.bdp_bytes for facts in several)),
+            _span(_in_bdp, (facts.buffer_bdp for facts in several)),
+        )
+        flows.setdefault(row, []).append(flow)
+    return [[", ".join(names), *row] for row, names in flows.items()]
+
+
+def _span(show: Callable[[float], str], values: Iterable[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return " … ".join(dict.fromkeys(show(value) for value in (min(known), max(known)))) if known else "no limit"
+
+
+def _in_bdp(size: float) -> str:
+    return f"{size:.0f} BDP" if size >= 100 else f"{size:.2g} BDP"
 
 
 def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:

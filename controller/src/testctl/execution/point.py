@@ -35,6 +35,8 @@ def run_one(testbed: ReadyTestbed, point: Point, run: Path, keep_captures: bool)
     large = result.records is not None and result.records.packets.num_rows > MANY_PACKETS
     place = keep(run, point, result)
     del result
+    if large:
+        give_back()  # before its figures are made, of records that are read again
     prepare(place)
     shutil.rmtree(workdir, ignore_errors=True)
     if large:

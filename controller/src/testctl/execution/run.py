@@ -87,7 +87,7 @@ def run_plan(
     started, clock = datetime.now(UTC), time.monotonic()
     library()  # a missing one is reported before the first point is run
     if pool is None or isinstance(pool, LocalPool):
-        _refuse_too_large(plan, free_mb())
+        _refuse_too_large(plan, options.jobs, free_mb())
     need = disk_bytes(plan.points, options.jobs, options.keep_captures)
     if options.out and options.out.name and options.resume:
         set_aside(options.out)
@@ -125,15 +125,24 @@ def run_plan(
         raise
 
 
-def _refuse_too_large(plan: Plan, there_mb: int) -> None:
-    """Raises TestbedError for a plan with a point whose analysis would take more memory than there is."""
-    largest = max(plan.points, key=memory_bytes, default=None)
-    if largest is not None and (need := memory_bytes(largest)) > there_mb << 20:
+def _refuse_too_large(plan: Plan, jobs: int, there_mb: int) -> None:
+    """Raises TestbedError where the analysis of the plan's largest points, `jobs` at once, would take more memory than
+    there is."""
+    largest = sorted(plan.points, key=memory_bytes, reverse=True)[:jobs]
+    needs = [memory_bytes(point) for point in largest]
+    if sum(needs) <= there_mb << 20:
+        return
+    free = f"this machine has {size_text(there_mb << 20)} free"
+    want = "want a shorter point, fewer flows, or capture and telemetry off"
+    if needs[0] <= there_mb << 20:
         raise TestbedError(
-            f"{plan.file}: point {largest.id} has about {rows(largest):,} rows of packets, which take "
-            f"{size_text(need)} of memory to analyse; this machine has {size_text(there_mb << 20)} free: want a "
-            "shorter point, fewer flows, or capture and telemetry off"
+            f"{plan.file}: its {len(needs)} largest points, which run at once, take {size_text(sum(needs))} of memory "
+            f"to analyse; {free}: want fewer --jobs, or {want.removeprefix('want ')}"
         )
+    raise TestbedError(
+        f"{plan.file}: point {largest[0].id} has about {rows(largest[0]):,} rows of packets, which take "
+        f"{size_text(needs[0])} of memory to analyse; {free}: {want}"
+    )
 
 
 def _earlier(options: Options) -> list[tuple[Path, str]]:

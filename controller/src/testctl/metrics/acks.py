@@ -27,13 +27,14 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    sent = int(_bare(seen.acks_out).sum())
+    sent = int(bare(seen.acks_out).sum())
     return {
         "acks_sent": sent,
-        "acks_received": int(_bare(seen.acks_in).sum()),
+        "acks_received": int(bare(seen.acks_in).sum()),
         "packets_per_ack": int(seen.arrived["segs"].sum()) / sent if sent else NAN,
     }
 
 
-def _bare(acks: Rows) -> Array:
+def bare(acks: Rows) -> Array:
+    """Which of them carry nothing: no payload, SYN, FIN or RST."""
     return np.asarray((acks["length"] == 0) & (acks["flags"] & (SYN | FIN | RST) == 0))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from testctl.metrics.acks import bare
 from testctl.metrics.core.accurate_ecn import accurate_ecn
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
@@ -19,8 +20,8 @@ SPEC = MetricSpec(
         MetricInfo(
             "ece_fraction",
             "",
-            "ACKs with ECE / ACKs that reached the sender; NaN where a connection agreed on Accurate ECN, "
-            "whose ACKs have a counter in that bit's place",
+            "ACKs with ECE / ACKs without payload that reached the sender, as acks_received counts them; NaN where a "
+            "connection agreed on Accurate ECN, whose ACKs have a counter in that bit's place",
             needs="sender",
         ),
     ),
@@ -31,7 +32,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
     segs = seen.arrived["segs"]
     marks, packets = int(segs[seen.arrived["ecn"] == CE].sum()), int(segs.sum())
-    echoes = seen.acks_in["flags"] & ECE > 0
+    echoes = seen.acks_in["flags"][bare(seen.acks_in)] & ECE > 0
     echoed = len(echoes) and not accurate_ecn(seen)
     return {
         "ce_marks": marks,

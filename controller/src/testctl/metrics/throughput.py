@@ -42,3 +42,8 @@ def arrived_bytes(rows: Rows, start_ns: int, end_ns: int, overhead: int = 0) -> 
     low, high = np.searchsorted(rows["time_ns"], [start_ns, end_ns], side="right")
     more = overhead * int(rows["segs"][low:high].sum()) if overhead else 0
     return int(rows["wire_bytes"][low:high].sum()) + more
+
+
+def frame_of(rows: Rows) -> int:
+    """Bytes of the largest packet on the wire; 0 without any."""
+    return int((-(-rows["wire_bytes"] // rows["segs"])).max()) if len(rows) else 0

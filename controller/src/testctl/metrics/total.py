@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testctl.core.path import PathLink
-from testctl.metrics.core.capacity import capacities_bps, links_of
+from testctl.metrics.core.capacity import Share, links_of, most_used, share_of
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, view
-from testctl.metrics.throughput import arrived_bytes
+from testctl.metrics.throughput import arrived_bytes, frame_of
 from testctl.records import Records
 
 SPEC = MetricSpec(
@@ -29,7 +29,7 @@ SPEC = MetricSpec(
             "total_saturation",
             "",
             "of the links with a rate on the flows' paths the most used one's share: bits of all flows that pass it, "
-            "as above but as the link counts them, over what it could carry (saturation); NaN when no rate is set",
+            "as above but as the link counts them, over what it could carry; NaN where saturation is",
             "higher",
         ),
     ),
@@ -39,19 +39,25 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str = "*") -> dict[str, Number]:
     flows = [view(records, name) for name in records.plans_flows]
-    by_link: dict[str, tuple[PathLink, list[FlowView]]] = {}
+    by_link: dict[str, list[tuple[FlowView, list[PathLink]]]] = {}
     for seen in flows:
-        for link in links_of(seen):
-            by_link.setdefault(link.name, (link, []))[1].append(seen)
-    shares = [
-        together_bps(passing, link.overhead) / rate
-        for link, passing in by_link.values()
-        for _, rate in capacities_bps([link], _together_ns(passing))
-    ]
+        links = links_of(seen)
+        for at, link in enumerate(links):
+            by_link.setdefault(link.name, []).append((seen, links[at:]))
     return {
         "total_throughput_bps": together_bps(flows),
-        "total_saturation": max((share for share in shares if share == share), default=NAN),
+        "total_saturation": most_used(_share(passing) for passing in by_link.values()),
     }
+
+
+def _share(passing: Sequence[tuple[FlowView, list[PathLink]]]) -> Share | None:
+    """Of the link that all these flows pass, each with the links after it."""
+    flows = [seen for seen, _ in passing]
+    active_ns = _together_ns(flows)
+    bits = _bytes_together(flows, passing[0][1][0].overhead) * 8
+    shares = [share_of(links, bits, active_ns, frame_of(seen.arrived)) for seen, links in passing]
+    known = [share for share in shares if share is not None]
+    return (min(least for least, _ in known), known[0][1]) if known else None
 
 
 def _together_ns(flows: Sequence[FlowView]) -> tuple[int, int]:
@@ -60,10 +66,13 @@ def _together_ns(flows: Sequence[FlowView]) -> tuple[int, int]:
     return min((first for first, _ in times), default=0), max((last for _, last in times), default=0)
 
 
-def together_bps(flows: Sequence[FlowView], overhead: int = 0) -> float:
-    """Bytes of all, and of each packet `overhead` more, over the time of all; NaN where no time passed."""
+def together_bps(flows: Sequence[FlowView]) -> float:
+    """Wire bits of all over the time of all; NaN where no time passed."""
     start, end = _together_ns(flows)
-    if end <= start:
-        return NAN
-    active = (seen for seen in flows if len(seen.arrived))
-    return sum(arrived_bytes(seen.into, start, end, overhead) for seen in active) * 8e9 / (end - start)
+    return _bytes_together(flows) * 8e9 / (end - start) if end > start else NAN
+
+
+def _bytes_together(flows: Sequence[FlowView], overhead: int = 0) -> int:
+    """Wire bytes of all after the first data packet of any, and of each packet `overhead` more."""
+    active_ns = _together_ns(flows)
+    return sum(arrived_bytes(seen.into, *active_ns, overhead) for seen in flows if len(seen.arrived))

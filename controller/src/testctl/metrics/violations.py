@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.records import Records
-from testctl.rules import violated
+from testctl.rules import first_violation, violated
 
 SPEC = MetricSpec(
     name="violations",
@@ -18,6 +18,7 @@ SPEC = MetricSpec(
         MetricInfo(
             "rules_violated", "", "the rules that they break, by name, with how often each; none without any", text=True
         ),
+        MetricInfo("first_violation", "", "the first of them in a sentence; none without any", text=True),
     ),
 )
 
@@ -25,9 +26,10 @@ SPEC = MetricSpec(
 def compute(records: Records, flow: str) -> dict[str, Number]:
     ends = records.point.flow(flow)
     if ends is None or not any(records.recorded(host, "capture") for host in ends.ends):
-        return {"violations": NAN, "rules_violated": NAN}
+        return {"violations": NAN, "rules_violated": NAN, "first_violation": NAN}
     counts = violated(records, flow)
     return {
         "violations": sum(counts.values()),
         "rules_violated": ", ".join(f"{rule} {count}" for rule, count in counts.items()) or "none",
+        "first_violation": first_violation(records, flow) or "none",
     }

@@ -19,8 +19,8 @@ Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
 """Verdicts that need attention."""
 POINT_WIDE = "*"
-VIOLATED = "rules_violated"
-"""The metric that lists the rules of TCP that a flow broke."""
+VIOLATED, FIRST_VIOLATION = "rules_violated", "first_violation"
+"""The metrics that list the rules of TCP that a flow broke, and that tell the first violation."""
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
 
@@ -294,7 +294,9 @@ class Judge:
         for flow, of in self.measured(point.id).metrics.items():
             for rule, count in rules_in(of.get(VIOLATED)):
                 if rule not in allowed:
-                    broken.setdefault(rule, []).append(f"{count} times by {flow}" if count > 1 else f"by {flow}")
+                    first = str(of.get(FIRST_VIOLATION)).removeprefix(f"{rule}: ")
+                    example = f" ({first})" if first != of.get(FIRST_VIOLATION) else ""
+                    broken.setdefault(rule, []).append(f"by {flow}{f', {count} times' if count > 1 else ''}{example}")
         return [
             _Finding(point.id, "fail", f"the rule {rule} was broken {', '.join(flows)}")
             for rule, flows in broken.items()

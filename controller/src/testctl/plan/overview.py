@@ -8,8 +8,7 @@ from typing import Any
 
 from testctl_agent.spec.types import shown
 
-from testctl.core.path_facts import PathFacts, path_facts
-from testctl.core.point import is_background
+from testctl.core.path_facts import PathFacts, paths_of
 from testctl.plan.cost import cost_ms
 from testctl.plan.cover import Coverage
 from testctl.plan.model import Plan
@@ -77,11 +76,6 @@ class Overview:
 
 def overview(plan: Plan) -> Overview:
     """The overview of a loaded plan."""
-    paths: dict[str, dict[PathFacts, None]] = {}
-    for point in plan.points:
-        for flow in point.flows:
-            if not is_background(flow.name) and (facts := path_facts(point, flow)):
-                paths.setdefault(flow.name, {})[facts] = None
     would_set: dict[str, dict[str, tuple[str, ...]]] = {}
     for index, assignment in enumerate(plan.assignments):
         used = sorted({point.levels[index] for point in plan.points})
@@ -101,7 +95,7 @@ def overview(plan: Plan) -> Overview:
         would_set=would_set,
         defaults={entity: values for entity, values in defaults.items() if values},
         expectations=tuple(expectation.name for expectation in plan.expectations),
-        paths={flow: tuple(several) for flow, several in paths.items()},
+        paths=paths_of(plan.points),
         virtual_s=sum(point.duration_ns for point in plan.points) / 1e9,
         wall_s=sum(cost_ms(point, plan.testbed) for point in plan.points) / 1000,
     )

@@ -11,6 +11,8 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from testctl.metrics import metric_names
 from testctl.plan import Expectation, ExpectationVerdict, Plan, Point, PointVerdict, load_plan
 from testctl.plan.subset import subset
 from testctl.pytest_plugin.lazy_run import SharedRun
+from testctl.report.metrics import metric_texts
 from testctl.results import IN_PROGRESS, RunPoint, RunWriter
 from testctl.results.reader import load_points
 from testctl.results.work import WORK, begin_work, clear_work
@@ -34,7 +37,6 @@ from testctl.testbeds.testbed import Request
 RESULTS = Path("results")
 RUNS = "testctl_runs"
 """Key of a worker's input: plan's file -> the run in progress."""
-NUMBERS_SHOWN = ("throughput_bps", "stability_cv_10ms", "rtt_p99_us", "retransmissions", "stall_count")
 
 
 class PlanSession:
@@ -197,15 +199,15 @@ class PointItem(PlanItem):
             pytest.skip(outcome.reason)
         self.user_properties.append(("verdict", outcome.verdict))
         if outcome.verdict != "broken":
-            expected = (expectation.metric for expectation in self.run.plan.expectations)
-            self.user_properties += metric_properties(self.run.result(self.point), expected)
+            self.user_properties += metric_properties(self.run.result(self.point), expected_of(self.run.plan))
         if outcome.verdict in ("broken", "invalid"):
             pytest.fail(f"{outcome.verdict}: {outcome.reason}", pytrace=False)
         self._reason = outcome.reason
 
     def runtest(self) -> None:
         if self._reason:
-            pytest.fail(explain(self._reason, self.run.result(self.point)), pytrace=False)
+            texts = metric_texts(self.run.result(self.point), expected_of(self.run.plan))
+            pytest.fail(explain(self._reason, self.run.result(self.point), texts), pytrace=False)
 
 
 class ClaimItem(PlanItem):
@@ -232,12 +234,15 @@ class ClaimItem(PlanItem):
             pytest.fail(f"{self._said.name}: {self._said.detail}", pytrace=False)
 
 
-def explain(reason: str, point: RunPoint) -> str:
-    """Why a point fails: the expectations, the metrics of each flow, all tuples."""
+def expected_of(plan: Plan) -> list[str]:
+    """The metrics that a plan expects something of."""
+    return [expectation.metric for expectation in plan.expectations]
+
+
+def explain(reason: str, point: RunPoint, texts: Iterable[tuple[str, str, str]]) -> str:
+    """Why a point fails: the expectations, the metrics of each flow (`metric_texts`), all tuples."""
     lines = [reason, "", f"point {point.id} of {point.path.parents[1].name.removesuffix(IN_PROGRESS)}"]
-    for flow, values in point.metrics.items():
-        shown = [f"{name} {values[name]:.6g}" for name in NUMBERS_SHOWN if isinstance(values.get(name), int | float)]
-        if shown:
-            lines.append(f"{flow}: {'  '.join(shown)}")
+    for flow, of_flow in groupby(texts, itemgetter(0)):
+        lines.append(f"{flow}: {'  '.join(f'{metric} {text}' for _, metric, text in of_flow)}")
     lines += [f"  {entity}.{param} = {value}" for entity, param, value in point.tuples]
     return "\n".join(lines)

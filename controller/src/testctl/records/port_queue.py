@@ -18,7 +18,7 @@ import numpy as np
 
 from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
-from testctl.records.schema import CE, Array, Ints
+from testctl.records.schema import CE, FATES, Array, Ints
 from testctl.records.telemetry import Telemetry
 
 ROW = np.dtype([("arrived_ns", "<u8"), ("departs_ns", "<u8"), ("ifindex", "<u4"), ("bytes", "<u4"),
@@ -27,6 +27,7 @@ SENT, MARKED, DROPPED, FULL = range(4)
 """Of a row: enum port_end of lab/kernel/lab_port.h."""
 _VERDICTS = np.array([0, 0, 5, 2])
 """Of these: enum telemetry_verdict of p4c_ebpf/runtime/telemetry.h, and 5 for an AQM's drop."""
+_TRIM = FATES.index("trim")
 
 
 def with_ports(telemetry: Telemetry, path: Path, result: Mapping[str, Any]) -> Telemetry:
@@ -51,7 +52,8 @@ def _complete(records: Array, rows: Array, number: int, path: Path) -> None:
     known = at < len(arrivals)
     known[known] &= arrivals[at[known]] == rows["arrived_ns"][known]
     rows, at = rows[known], places[at[known]]
-    if len(odd := np.flatnonzero(records["wire_bytes"][at] != rows["bytes"])):
+    trimmed = records["fate"][at] == _TRIM  # telemetry has the length that it came with
+    if len(odd := np.flatnonzero((records["wire_bytes"][at] != rows["bytes"]) & ~trimmed)):
         want, got = records["wire_bytes"][at[odd[0]]], rows["bytes"][odd[0]]
         raise RecordsError(path, f"port {number}: want a packet of {want} bytes, as by telemetry; got {got}")
     records["departure_ns"][at] = rows["departs_ns"]

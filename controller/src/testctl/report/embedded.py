@@ -19,6 +19,9 @@ from testctl.report.point_page import chart_of, lane_text, point_events, recover
 from testctl.report.stalls import Stall, read_stalls
 from testctl.results import RunPoint
 
+BINS_NS = (1_000_000, 10_000_000, 100_000_000)
+"""Widths of a rate's bins that can be chosen: in an export those that make at most COLUMNS bins of a point."""
+
 MAX_LANES = 8
 """Connections that can be chosen."""
 
@@ -96,17 +99,18 @@ def _figures(
             views.append((chosen, others))  # all in one figure
         answers[name] = [
             {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
-             "to": window.to_ns, "answer": _answer(records, name, of, window, stalls)}
+             "to": window.to_ns, "bin": bin_ns, "answer": _answer(records, name, of, window, stalls, bin_ns)}
             for of, window in views
+            for bin_ns in (0, *(ns for ns in BINS_NS if spec.shape == "rate" and 10 * ns <= end_ns <= COLUMNS * ns))
         ]  # fmt: skip
     return answers
 
 
 def _answer(
-    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall]
+    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int
 ) -> Mapping[str, Any]:
     """As serve gives it, but of a whole point as precise as it can be seen."""
-    answer = chart_of(records, name, of, window, stalls).to_json()
+    answer = chart_of(records, name, of, window, stalls, bin_ns).to_json()
     exact = window.alone or curves()[name].spec.shape == "rate"
     return answer if exact else {**answer, "data": rounded(answer["data"], answer["kind"], window)}
 

@@ -7,9 +7,10 @@ import re
 from importlib import resources
 from typing import Any
 
-from testctl.charts.style import LANES, ON_DARK, SHOWN_LOOKS
+from testctl.charts.style import ON_DARK, SHOWN_LOOKS
 from testctl.curves import curves
 from testctl.metrics import metric_names
+from testctl.report.embedded import BINS_NS, COLUMNS
 from testctl.report.metrics import KEY_METRICS
 
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./([\w.]+)";', re.MULTILINE)
@@ -22,10 +23,10 @@ def looks() -> dict[str, Any]:
     """Colours, signs, and what the page has to know of a curve to draw it."""
     return {
         "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
-        "lanes": list(LANES),
         "dark": ON_DARK,
         "headlines": [metric for metric, _ in KEY_METRICS],
         "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},
+        "bins": {"bins": list(BINS_NS), "most": COLUMNS},
         "figures": [
             {key: getattr(curve.spec, key) for key in _FIGURE} for curve in curves().values() if curve.spec.title
         ],

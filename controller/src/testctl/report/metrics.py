@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,17 +70,33 @@ def meaning(metric: str) -> str:
     return f"{metric}, {'sum of' if metric in _SUMMED else 'greatest of'} all flows"
 
 
-def metric_table(point: RunPoint) -> dict[str, Any]:
-    """All metrics of a point: {"flows": [name], "rows": [[metric, {"value", "shown", "text"} of each flow]]}."""
+def metric_table(point: RunPoint, expected: Iterable[str] = ()) -> dict[str, Any]:
+    """All metrics of a point: {"flows": [name], "rows": [[metric, {"value", "shown", "text"} of each flow]]}.
+
+    Metrics of `places` come first, the others by their names.
+    """
     flows = list(point.metrics)
-    names = sorted({metric for values in point.metrics.values() for metric in values})
+    order = places(expected)
+    there = {metric for values in point.metrics.values() for metric in values}
+    names = sorted(there, key=lambda name: (order.get(name, len(order)), name))
     rows = [[name, *(_cell(name, point.metrics[flow].get(name)) for flow in flows)] for name in names]
     return {"flows": ["all" if flow == POINT else flow for flow in flows], "rows": rows}
+
+
+def metric_texts(point: RunPoint, expected: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """(flow, metric, value with its unit), flow by flow: what of `places` was measured."""
+    order = places(expected)
+    for flow, values in point.metrics.items():
+        yield from ((flow, name, show_metric(name, values[name])) for name in order if values.get(name) is not None)
 
 
 def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
     number = float(value) if isinstance(value, int | float) else None
     return {"value": number, "shown": show_metric(metric, value), "text": isinstance(value, str)}
+
+
+NAMED = 3
+"""Flows of a point whose values stand in a cell with the names of the flows; of more the least and the greatest."""
 
 
 @dataclass(frozen=True)
@@ -104,11 +120,23 @@ class Column:
         wide = point.metrics.get(POINT, {})
         flows = [wide] if self.metric in wide else _of_flows(point)
         values = [of.get(self.metric) for of in flows]
+        texts = [show_metric(self.metric, value) for value in values]
+        if 1 < len(flows) <= NAMED and len(set(texts)) > 1:
+            return self._named(point, values, texts)
         numbers = sorted(float(value) for value in values if isinstance(value, int | float))
         if numbers and len(numbers) == len(values):
             ends = dict.fromkeys(show_metric(self.metric, value) for value in (numbers[0], numbers[-1]))
             return numbers[0], " … ".join(ends)
-        return None, ", ".join(dict.fromkeys(show_metric(self.metric, value) for value in values))
+        return None, ", ".join(dict.fromkeys(texts))
+
+    def _named(self, point: RunPoint, values: Sequence[Any], texts: Sequence[str]) -> tuple[float | None, str]:
+        """The values of few flows with their names; a unit that all have stands once."""
+        names = [name for name in point.metrics if name != POINT and not is_background(name)]
+        units = {text.partition(" ")[2] for text in texts}
+        unit = units.pop() if len(units) == 1 else ""
+        short = [text.removesuffix(f" {unit}") if unit else text for text in texts]
+        least = min((float(value) for value in values if isinstance(value, int | float)), default=None)
+        return least, ", ".join(map(" ".join, zip(names, short, strict=True))) + (f" {unit}" if unit else "")
 
 
 def expected_metrics(summary: Mapping[str, Any]) -> list[str]:

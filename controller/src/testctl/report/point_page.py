@@ -19,6 +19,7 @@ from testctl.records import Records
 from testctl.report.fates import read_fates
 from testctl.report.metrics import metric_table
 from testctl.report.stalls import Stall
+from testctl.report.violations import violation_list
 from testctl.results import RunPoint
 
 MAX_LISTED = 100
@@ -45,10 +46,11 @@ def point_page(point: RunPoint) -> dict[str, Any]:
 
 
 def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
-    """What its page says of its packets besides the figures: recoveries, fates, and the distribution of latency."""
+    """What its page says of its packets besides the figures: broken rules, recoveries, fates, and the distribution of latency."""
     listed, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
     return {
         "recoveries": {"rows": [_row(recovery, span) for recovery, span in listed[:MAX_LISTED]], "in_all": len(listed)},
+        "violations": violation_list(point, records),
         "fates": fates.to_json() if fates else None,
         "latency": latency.to_json() if latency else None,
     }
@@ -61,7 +63,7 @@ def chart_of(
     spec = curves()[name].spec
     flow, conn = chosen[0]
     spans = [
-        Span(stall.start_ns, stall.end_ns, stall.title if spec.large else "")
+        Span(stall.start_ns, stall.end_ns, stall.title)
         for stall in stalls
         if spec.stalls and (spec.each == "flow" or (stall.flow, stall.conn) == (flow, conn))
     ]

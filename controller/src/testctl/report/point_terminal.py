@@ -10,7 +10,8 @@ from testctl_agent.spec.types import shown
 
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
-from testctl.report.metrics import metric_table
+from testctl.report.violations import violation_lines
+from testctl.report.metrics import expected_metrics, metric_table
 from testctl.report.terminal import plain_console
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown
@@ -36,9 +37,11 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         is_swept = len(values[entity, parameter]) > 1
         table.add_row(*map(Text, (entity, parameter, shown(value), "swept" if is_swept else "")))
     console.print(table)
+    for text in violation_lines(point):
+        console.print(Text.assemble(("broke   ", "bold"), text), soft_wrap=True)
     for text in lines([point]):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
-    found = metric_table(point)
+    found = metric_table(point, expected_metrics(run.summary))
     if found["rows"]:
         table = Table(box=None, header_style="bold", pad_edge=False)
         table.add_column("metric", no_wrap=True)

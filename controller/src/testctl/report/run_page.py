@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.path_facts import HEADS, path_rows, paths_of
+from testctl.core.point import PointSpec
 from testctl.plan import FigureSpec, figures_of
 from testctl.plan.sweep_figures import SWEEP_KINDS
 from testctl.report.claims import claim_rows, claims_of
@@ -76,6 +78,7 @@ def run_page(run: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) 
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
         "axes": telling_labels(points),
+        "paths": {"heads": HEADS, "rows": _readable(lambda: _paths(points)) or []},
         "files": list(files),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != "*")),
@@ -134,6 +137,10 @@ def _expectation(expectation: Judged, points: Sequence[RunPoint], varying: Seque
     }
 
 
+def _paths(points: Sequence[RunPoint]) -> list[list[str]]:
+    return path_rows(paths_of(PointSpec.from_json(point.point) for point in points))
+
+
 def _reasons(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
     """Why points are broken, invalid or were skipped: each reason once, with its first point."""
     bad = [point for point in points if point.verdict in ("broken", "invalid", "skip") and point.reason]
@@ -149,7 +156,7 @@ def _readable(read: Callable[[], T]) -> T | None:
     """What is read of a summary; None where it is not as testctl writes it: the rest is shown all the same."""
     try:
         return read()
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, PlanError, TypeError, ValueError):
         return None
 
 

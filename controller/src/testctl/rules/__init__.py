@@ -3,6 +3,6 @@
 
 from testctl.rules.core.registry import rules
 from testctl.rules.core.spec import RuleSpec
-from testctl.rules.judge import violated, violations_of
+from testctl.rules.judge import first_violation, violated, violations_of
 
-__all__ = ["RuleSpec", "rules", "violated", "violations_of"]
+__all__ = ["RuleSpec", "first_violation", "rules", "violated", "violations_of"]

@@ -77,3 +77,17 @@ def violated(records: Records, flow: str) -> dict[str, int]:
         if verdict.trace.flow == flow:
             counts[verdict.rule] += verdict.found.count
     return dict(sorted(counts.items()))
+
+
+def first_violation(records: Records, flow: str) -> str:
+    """A sentence about the first violation of a flow, "rule: at 61.2 ms receiver acknowledges …"; "" without any."""
+    first = [
+        (int(verdict.trace["time_ns"][one.row]), verdict, one)
+        for verdict in _all(records)
+        if verdict.trace.flow == flow
+        for one in verdict.found.first
+    ]
+    if not first:
+        return ""
+    time_ns, verdict, one = min(first, key=lambda entry: (entry[0], entry[1].rule))
+    return f"{verdict.rule}: at {time_ns / 1e6:.6g} ms {verdict.trace.host} {one.text}"

@@ -60,9 +60,9 @@ def of_idle(case: Case, smallest: Tuples, item: Tuple3) -> Asking:
     default, text = default_of(case, smallest, item)
     assignment = _assignment(case, item)
     kind = assignment.targets[0].spec.type
-    if default is not None and default != kind.parse(item[2]):
+    if default is not None and default != kind.parse(case.plan.traces.get(item[2], item[2])):
         return Matter(item, False, text, (Probe(text, "stays"),))
-    options = choices(kind, item[2], _values(case, assignment), default, passes=False)
+    options = choices(kind, item[2], _values(case, assignment), default, False, case.plan.traces)
     if isinstance(options, Numbers):
         axis = options.axis
         near = (*axis.hints, max(axis.value // 2, axis.least), min(max(axis.value, axis.step) * 2, axis.most))
@@ -84,7 +84,8 @@ def of_needed(case: Case, smallest: Tuples, item: Tuple3, probes: int, without: 
     default, text = default_of(case, smallest, item)
     assignment = _assignment(case, item)
     goes = without is not None and without.answer == "goes"
-    options = choices(assignment.targets[0].spec.type, item[2], _values(case, assignment), default, passes=goes)
+    kind, files = assignment.targets[0].spec.type, case.plan.traces
+    options = choices(kind, item[2], _values(case, assignment), default, goes, files)
     matter = Matter(item, without is not None, text, without="" if without is None else without.answer)
     tried: list[Probe] = []
     if isinstance(options, Words):

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from testctl_agent.params.types import OrNone
 from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType, shown
@@ -34,14 +35,22 @@ class Numbers:
     show: Callable[[int], str]
 
 
-def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | None, passes: bool) -> Words | Numbers:
+def choices(
+    kind: ValueType,
+    text: str,
+    swept: Sequence[str],
+    default: Value | None,
+    passes: bool,
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> Words | Numbers:
     """The other values of a tuple of that type.
 
     text     its value as written
     swept    the values that the plan gives it
     default  the value without the tuple (None: unknown), and whether that is known to pass
+    files    path -> value of the files of values that the run kept: another file's value is not tried
     """
-    value = kind.parse(text)
+    value = kind.parse(files.get(text, text))
     number = kind.of if isinstance(kind, OrNone) else kind
     if isinstance(number, Amount | Int) and isinstance(value, int):
         base = _number(kind, default)
@@ -56,7 +65,8 @@ def choices(kind: ValueType, text: str, swept: Sequence[str], default: Value | N
         )
         return Numbers(axis, _shower(number))
     named = ("on", "off") if isinstance(kind, Switch) else kind.values if isinstance(kind, Choice) else ()
-    others = [word for word in dict.fromkeys([*swept, *map(str, named)]) if kind.parse(word) != value]
+    known = [word for word in dict.fromkeys([*swept, *map(str, named)]) if "/" not in word or word in files]
+    others = [word for word in known if kind.parse(files.get(word, word)) != value]
     return Words(tuple(others[:MAX_WORDS]))
 
 

@@ -66,9 +66,15 @@ def write(case: Case, result: SearchResult, trials: Trials, directory: Path) -> 
         for name, value in case.plan.traces.items():
             if any(text == name for _, _, text in result.smallest):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
-                write_text(directory / name, "".join(f"{ms}\n" for ms in trace.parse(value)))
+                write_text(directory / name, file_of(value))
         write_json(directory / REPORT, to_json(case, result, trials, path))
     return path
+
+
+def file_of(value: str) -> str:
+    """What a file has that has this value: a trace of a link, or a distribution of sizes."""
+    lines = map(str, trace.parse(value)) if trace.is_trace(value) else (w.replace(":", " ") for w in value.split(" "))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def ranges(matter: Matter) -> str:

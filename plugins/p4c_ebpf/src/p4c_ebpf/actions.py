@@ -23,6 +23,15 @@ _WHY_NOT = {
     "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
     "assign_union": "an assignment of header unions",
 }
+_JUMPS = {"_jump": 1, "_jump_if_zero": 2}
+"""How many parameters each has, the last one the statement to go to."""
+
+
+def _aim(jump: Node) -> int:
+    op, given = jump["op"].text(), jump["parameters"].items()
+    if len(given) != _JUMPS[op]:
+        jump.fail(f"{op}: want {_JUMPS[op]} parameters; got {len(given)}")
+    return unwrap(given[-1])["value"].hexadecimal()
 
 
 @dataclass
@@ -39,9 +48,8 @@ class Statements:
         """The body of an action; its jumps go to labels of their own."""
         targets: dict[int, str] = {}
         for at, primitive in enumerate(action.primitives):
-            op = primitive["op"].text()
-            if op in ("_jump", "_jump_if_zero"):
-                aim = unwrap(primitive["parameters"].items()[-1])["value"].hexadecimal()
+            if primitive["op"].text() in _JUMPS:
+                aim = _aim(primitive)
                 if not at < aim <= len(action.primitives):
                     primitive.cannot("a loop")
                 targets.setdefault(aim, self.code.unique("after"))
@@ -55,10 +63,12 @@ class Statements:
     def primitive(self, node: Node, targets: dict[int, str]) -> None:
         op = node["op"].text()
         given = node["parameters"].items()
-        if op in ("_jump", "_jump_if_zero"):
-            aim = targets[unwrap(given[-1])["value"].hexadecimal()]
+        if op in _JUMPS:
+            aim = _aim(node)
+            if aim not in targets:
+                node.cannot("a jump, in the parser")
             test = f"if (!{self.scope.truth(given[0])}) " if op == "_jump_if_zero" else ""
-            self.code.add(f"{test}goto {aim};")
+            self.code.add(f"{test}goto {targets[aim]};")
             return
         if op in _WHY_NOT:
             node.cannot(_WHY_NOT[op])

@@ -46,12 +46,14 @@ def _header_types(root: Node) -> dict[str, tuple[Node, list[tuple[str, int, bool
             if parts[1].value == "*":
                 if one.has("length_exp"):
                     one.cannot(f"{one['name'].text()}, whose length is that of an expression of P4-14")
-                width = one["max_length"].number(1, 1 << 16) * 8 - sum(width for _, width, _ in fields)
+                width = one["max_length"].number(1) * 8 - sum(width for _, width, _ in fields)
                 if width % 8 or not 0 < width <= _LONGEST_VARBIT:
-                    one.cannot(f"{one['name'].text()}.{parts[0].text()} has up to {width} bits")
+                    want = f"want a multiple of 8, at most {_LONGEST_VARBIT}"
+                    one.cannot(f"{one['name'].text()}.{parts[0].text()} has up to {width} bits; {want}")
                 fields.append((parts[0].text(), -width, signed))
             else:
-                fields.append((parts[0].text(), parts[1].number(1, _WIDEST_FIELD), signed))
+                name = parts[0].text()
+                fields.append((name, parts[1].size(_WIDEST_FIELD, f"bits of {one['name'].text()}.{name}"), signed))
         if len({name for name, _, _ in fields}) != len(fields):
             one.fail(f"header type {one['name'].text()} has two fields of one name")
         found[one["name"].text()] = (one, fields)
@@ -126,7 +128,7 @@ def _unions(program: Program, by_id: dict[int, Header]) -> None:
 
 
 def _array(node: Node, index: int, width: int) -> Array:
-    return Array(node["name"].text(), index, node["size"].number(1, _MAX_CELLS), width)
+    return Array(node["name"].text(), index, node["size"].size(_MAX_CELLS, "cells"), width)
 
 
 def _meter(node: Node, index: int) -> Meter:
@@ -136,7 +138,7 @@ def _meter(node: Node, index: int) -> Meter:
         node.cannot(f"a meter of {kind}")
     if node["rate_count"].number() != 2:
         node.cannot("a meter that has not two rates")
-    size = 0 if direct else node["size"].number(1, _MAX_CELLS)
+    size = 0 if direct else node["size"].size(_MAX_CELLS, "cells")
     return Meter(name, index, size, kind == "packets", node["result_target"] if direct else None)
 
 
@@ -199,7 +201,10 @@ def declare(root: Node) -> Program:
         name, code = one.pair()
         program.errors[name.text()] = code.number()
     for at, one in enumerate(root["actions"]):
-        params = tuple(Param(p["name"].text(), p["bitwidth"].number(1, 128)) for p in one["runtime_data"])
+        params = tuple(
+            Param(p["name"].text(), p["bitwidth"].size(WIDEST, f"bits of the parameter {p['name'].text()}"))
+            for p in one["runtime_data"]
+        )
         program.actions[one["id"].number()] = Action(
             one["name"].text(), at, params, tuple(one["primitives"].items()), one
         )
@@ -213,10 +218,8 @@ def declare(root: Node) -> Program:
             one.cannot("a field list of anything but metadata")
         program.field_lists[one["id"].number()] = kept
     for at, one in enumerate(root.section("register_arrays")):
-        width = one["bitwidth"].number(1, _WIDEST_FIELD)
-        if width > 64:
-            one.cannot(f"register {one['name'].text()} has {width} bits; want at most 64")
-        program.registers[one["name"].text()] = _array(one, at, width)
+        register = one["name"].text()
+        program.registers[register] = _array(one, at, one["bitwidth"].size(64, f"bits of the register {register}"))
     for at, one in enumerate(root.section("counter_arrays")):
         if one["is_direct"].flag():
             program.direct[one["binding"].text()] = one["name"].text()
@@ -230,14 +233,14 @@ def declare(root: Node) -> Program:
             program.direct_meters[one["binding"].text()] = meter
     for pipeline in root["pipelines"]:
         for one in pipeline.section("action_profiles"):
-            profile, size = one["name"].text(), one["max_size"].number(1, MAX_MEMBERS)
+            profile, size = one["name"].text(), one["max_size"].size(MAX_MEMBERS, "members")
             chosen = one["selector"] if one.has("selector") else None
             program.profiles[profile] = Profile(profile, len(program.profiles), size, chosen)
     for at, one in enumerate(root.section("parse_vsets")):
-        size, width = one["max_size"].number(1, _MAX_CELLS), one["compressed_bitwidth"].number(1, _WIDEST_FIELD)
-        if width > WIDEST:
-            one.cannot(f"a parser value set of {width} bits; want at most {WIDEST}")
-        program.value_sets[one["name"].text()] = Array(one["name"].text(), at, size, width)
+        values = one["name"].text()
+        size = one["max_size"].size(_MAX_CELLS, f"members of the value set {values}")
+        width = one["compressed_bitwidth"].size(WIDEST, f"bits of the value set {values}")
+        program.value_sets[values] = Array(values, at, size, width)
     for one in root.section("calculations"):
         program.calculations[one["name"].text()] = one
     todo = [node.value for key, node in root.members().items() if key != "field_aliases"]

@@ -118,6 +118,9 @@ def _pipeline(root: dict[str, Any], pipeline: dict[str, Any]) -> None:
         if "action_ids" not in one and isinstance(names, list):
             one["action_ids"] = [numbers.get(name) if isinstance(name, str) else None for name in names]
         _set(one, ("key",), next_tables={})
+        for key in _objects(one, "key"):
+            target = key.get("target")  # of the match type `valid` a header's name, else [header, field]
+            _set(key, name=".".join(map(str, target)) if isinstance(target, list) else target)
         profile = one.get("act_prof_name")
         if profile is not None and "action_profile" not in one and isinstance(pipeline["action_profiles"], list):
             one["action_profile"] = profile

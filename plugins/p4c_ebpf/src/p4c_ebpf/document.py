@@ -115,6 +115,13 @@ class Node:
             self._wrong(f"a whole number from {low} to {high}")
         return int(self.value)
 
+    def size(self, most: int, what: str, least: int = 1) -> int:
+        """A whole number from `least`; one of more than `most` is right P4, but is not translated."""
+        number = self.number(least)
+        if number > most:
+            self.cannot(f"{number} {what}; want at most {most}")
+        return number
+
     def hexadecimal(self) -> int:
         """A `hexstr`: "0x1f", "-0x01"."""
         text = self.text()

@@ -60,7 +60,7 @@ def _inputs(scope: Scope, calculation: Node) -> list[_Input]:
         if kind == "payload":
             one.cannot("a checksum or hash over the payload")
         if kind == "hexstr":
-            width = one["bitwidth"].number(1, 128)
+            width = one["bitwidth"].size(128, "bits of a constant")
             number = one["value"].hexadecimal() & (1 << width) - 1
             found.append(_Input(width, None, 0, constant(number)))
             continue

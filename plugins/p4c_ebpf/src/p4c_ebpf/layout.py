@@ -30,6 +30,8 @@ MAX_CHOICES = 128
 """Members of one group of a selector, each counted as often as its weight says."""
 REFERENCE = 2**32 - 1
 """As a row's action: data[0] is a member of the table's action profile, or a group plus GROUP."""
+NO_ACTION = 2**32 - 2
+"""As the action of a table's default row: none is set."""
 GROUP = 1 << 32
 METER = "=2I7Q"
 """struct meter of runtime/meter.h."""
@@ -81,7 +83,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class Table:
-    """actions: all that a row or the default may have.
+    """actions: all that a row or the default may have; default: its action is "" where the program has none.
 
     control: where its part of the map `.data.control` begins; *_words: the length of the key's parts.
     """

@@ -246,16 +246,16 @@ class Program:
 
     def standard(self, name: str) -> Field | None:
         """A field of standard_metadata, if the program names it; P4-14 has some of them in other headers."""
-        for owner in STANDARD:
-            if owner in self.headers and name in self.headers[owner].fields and (owner, name) in self.used:
-                return self.headers[owner].fields[name]
+        for header in (self.headers[owner] for owner in STANDARD if owner in self.headers):
+            if header.metadata and name in header.fields and (header.name, name) in self.used:
+                return header.fields[name]
         return None
 
     def needed(self, name: str) -> Field:
         """A field of standard_metadata that is used anyway."""
         found = self.standard(name)
         if found is None:
-            self.root.fail(f"no field standard_metadata.{name}: want a program for v1model")
+            self.root.fail(f"no metadata standard_metadata.{name}: want a program for v1model")
         return found
 
     def metadata(self) -> list[Field]:

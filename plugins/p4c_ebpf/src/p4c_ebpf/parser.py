@@ -16,9 +16,10 @@ from p4c_ebpf.document import Node, unwrap
 from p4c_ebpf.expression import Scope
 from p4c_ebpf.fields import constant
 from p4c_ebpf.hashes import Hashes
-from p4c_ebpf.model import Header, Program, identifier
+from p4c_ebpf.model import WIDEST, Header, Program, identifier
 
 _MAX_STATES = 256
+_MOST_AHEAD = 4096
 
 Visit = tuple[str, tuple[int, ...]]
 """A state and the fill of each stack on entry."""
@@ -212,9 +213,9 @@ class Parser:
 
     def _lookahead(self, code: Code, node: Node) -> str:
         """Load what lies ahead into the scratch behind the headers; C of its value."""
-        offset, width = (one.number(0, 4096) for one in node["value"].pair())
-        if not 1 <= width <= 128:
-            node.cannot(f"a lookahead of {width} bits; want at most 128")
+        ahead, length = node["value"].pair()
+        offset = ahead.size(_MOST_AHEAD, "bits before those of a lookahead", least=0)
+        width = length.size(WIDEST, "bits of a lookahead")
         first, size = offset // 8, (offset % 8 + width + 7) // 8
         peek = self.program.head_bytes
         with code.block(f"if (bpf_skb_load_bytes(skb, at + {first}, p->head + {peek}, {size}))"):
@@ -240,7 +241,7 @@ class Parser:
         with code.block():
             for number, key in enumerate(state.node["transition_key"]):
                 if key.kind() == "lookahead":
-                    text, width = self._lookahead(code, key), key["value"].pair()[1].number(1, 128)
+                    text, width = self._lookahead(code, key), key["value"].pair()[1].number()
                 else:
                     found = scope.place(key)
                     if found is None:

@@ -9,7 +9,7 @@ from p4c_ebpf.document import Node
 from p4c_ebpf.expression import Scope
 from p4c_ebpf.fields import constant
 from p4c_ebpf.hashes import Hashes
-from p4c_ebpf.layout import MAX_CHOICES, REFERENCE, Param, Preset, Table
+from p4c_ebpf.layout import MAX_CHOICES, NO_ACTION, REFERENCE, Param, Preset, Table
 from p4c_ebpf.model import Action, Program, comment, identifier
 from p4c_ebpf.tables import Lookup, lay_out, number_of, params_of
 
@@ -135,9 +135,8 @@ class Pipeline:
         if default is not None:
             by_name = {default.name: default} | by_name
         n = table.index
-        if table.kind == "none" and table.constant:
-            if default is not None:
-                self._run(code, default, _presets(default, table.default))
+        if default is not None and table.kind == "none" and table.constant:
+            self._run(code, default, _presets(default, table.default))
             code.add(f"goto {self._next(node, labels, table.default.action, False)};")
             return
         if table.kind == "none":
@@ -154,9 +153,7 @@ class Pipeline:
         by_hit = any(key in node["next_tables"].members() for key in ("__HIT__", "__MISS__"))
         if by_hit:
             code.add("u32 hit = !!r;", "")
-        if default is None:
-            code.add("if (!r)", f"\tgoto {self._next(node, labels, '', False)};")
-        elif table.constant:
+        if default is not None and table.constant:
             with code.block("if (!r)"):
                 self._run(code, default, _presets(default, table.default))
                 code.add(f"goto {self._next(node, labels, default.name, False)};")
@@ -169,6 +166,8 @@ class Pipeline:
                 self._follow(code, table)
                 code.add("if (!r)", f"\tgoto {after};")
         with code.block("switch (r->action)"):
+            if default is None:
+                code.add(f"case {NO_ACTION:#x}:", f"\tgoto {self._next(node, labels, '', False)};")
             for action in by_name.values():
                 code.add(f"case {number_of(self.program, table.profile, action)}:")
                 with code.block(""):

@@ -38,7 +38,7 @@ def _target(program: Program, key: Node) -> tuple[str, int]:
         _, field, _, _ = scope.element(unwrap(target))
         return scope.low(target, field.width), field.width
     if key["match_type"].text() == "valid":
-        return program.header(target if isinstance(target.value, str) else target.pair()[0]).validity, 1
+        return program.header(target).validity, 1
     owner, name = target.pair()
     if name.text() == "$valid$":
         return scope.chosen_valid(owner) if isinstance(owner.value, dict) else program.header(owner).validity, 1
@@ -58,7 +58,7 @@ def _keys(program: Program, table: Node) -> tuple[list[Key], dict[str, int]]:
         _, width = _target(program, key)
         if match == "range" and width > 64:
             key.cannot(f"a range of a field of {width} bits; want at most 64")
-        name = key["name"].text() if key.has("name") else ".".join(str(x.value) for x in key["target"].items())
+        name = key["name"].text()
         cut = key["mask"].hexadecimal() & (1 << width) - 1 if key.has("mask") else (1 << width) - 1
         part: Literal["exact", "masked", "range"] = (
             "range" if match == "range" else "masked" if match in ("ternary", "lpm") else "exact"
@@ -164,7 +164,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         if number.number() not in program.actions:
             number.fail(f"no action {number.number()}")
         actions.append(program.actions[number.number()])
-    constant_default, preset = True, Preset("", ())
+    constant_default, preset = False, Preset("", ())
     if node.has("default_entry"):
         default, data = _preset(program, node["default_entry"], node)
         actions.insert(0, default)
@@ -172,7 +172,7 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         fixed = node["default_entry"]
         flags = ("action_const", "action_entry_const")
         constant_default = any(fixed.has(flag) and fixed[flag].flag() for flag in flags)
-    capacity = min(node["max_size"].number(1, _MAX_ROWS), MAX_RANGES if kind == "ranges" else _MAX_ROWS)
+    capacity = min(node["max_size"].size(_MAX_ROWS, "rows"), MAX_RANGES if kind == "ranges" else _MAX_ROWS)
     lpm = [key.width for key in keys if key.match == "lpm"]
     only_lpm = bool(lpm) and not matches & {"ternary", "range"}
     return Table(

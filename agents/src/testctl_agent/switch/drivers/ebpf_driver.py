@@ -19,7 +19,7 @@ from testctl_agent.switch.drivers.driver import Count, Entry, Rates, find, insta
 from testctl_agent.switch.drivers.ebpf_members import Members
 from testctl_agent.switch.drivers.ebpf_table import Rows, meter_cell, total
 from testctl_agent.switch.drivers.rows import Row, action_of, data_words, entry_of, keyless, row_of
-from testctl_agent.switch.layout import Cells, Layout, Meter, Table, ValueSet
+from testctl_agent.switch.layout import NO_ACTION, Cells, Layout, Meter, Table, ValueSet
 
 _ZERO = struct.pack("=I", 0)
 _MAX_PORT = 510
@@ -58,7 +58,7 @@ class EbpfDriver:
 
     def _default(self, table: Table) -> Row:
         if not table.default.action:
-            return keyless()
+            return keyless(NO_ACTION)
         action = table.action(table.default.action)
         params = {param.name: value for param, value in zip(action.params, table.default.params, strict=True)}
         return keyless(action.number, data_words(f"table {table.name}", action, params))

@@ -39,7 +39,7 @@ class Row:
         return (*((1 << 64) - 1 for _ in self.exact), *self.mask)
 
 
-def keyless(action: int = 0, data: tuple[int, ...] = ()) -> Row:
+def keyless(action: int, data: tuple[int, ...] = ()) -> Row:
     """A row without keys: a table's default, or a member of an action profile."""
     return Row((), (), (), (), (), 0, action, data)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
+from testctl.rules.core.arrivals import APART
 
 if TYPE_CHECKING:
     from testctl.rules.core.trace import Trace
 
-APART = 1 << 44
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
 
@@ -49,11 +49,6 @@ class Scoreboard:
         return np.asarray(self.trace.latest(self.again) >= 0)
 
     @cached_property
-    def _apart(self) -> Ints:
-        begins = np.flatnonzero(self.trace.first == np.arange(len(self.trace)))
-        return np.asarray(np.searchsorted(begins, self.trace.first) * APART)
-
-    @cached_property
     def _blocks(self) -> tuple[Ints, Ints, Ints]:
         """(rows, start, end) of SACK blocks; of blocks with the same start what the later of them adds."""
         trace = self.trace
@@ -62,8 +57,8 @@ class Scoreboard:
             start, end = trace[f"sack{number}_start"], trace[f"sack{number}_end"]
             at = np.flatnonzero(self.acks & (start >= 0) & (end > start))
             rows.append(at)
-            starts.append((start + self._apart)[at])
-            ends.append((end + self._apart)[at])
+            starts.append((start + self.trace.apart)[at])
+            ends.append((end + self.trace.apart)[at])
         row, start, end = np.concatenate(rows), np.concatenate(starts), np.concatenate(ends)
         order = np.lexsort((row, start))
         row, start, end = row[order], start[order], end[order]
@@ -81,13 +76,13 @@ class Scoreboard:
         """SND.UNA with what the row brings, apart between connections, so that it never falls."""
         trace = self.trace
         now = np.where(self.acks, trace["ack"], -1)
-        return np.maximum.accumulate(np.maximum(now, np.maximum(trace.una, -1)) + self._apart)
+        return np.maximum.accumulate(np.maximum(now, np.maximum(trace.una, -1)) + self.trace.apart)
 
     @cached_property
     def edges(self) -> Ints:
         trace = self.trace
         _, start, end = self._blocks
-        seq, last = (trace["seq"] + self._apart)[self.sent], (trace.end + self._apart)[self.sent]
+        seq, last = (trace["seq"] + self.trace.apart)[self.sent], (trace.end + self.trace.apart)[self.sent]
         return np.unique(np.concatenate([seq, last, start, end, self._ack_to]))
 
     def _expanded(self, rows: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -102,7 +97,7 @@ class Scoreboard:
         """piece * rows + row of each transmission of a piece, sorted."""
         rows = np.flatnonzero(self.sent)
         trace = self.trace
-        pieces, at = self._expanded(rows, (trace["seq"] + self._apart)[rows], (trace.end + self._apart)[rows])
+        pieces, at = self._expanded(rows, (trace["seq"] + self.trace.apart)[rows], (trace.end + self.trace.apart)[rows])
         return np.sort(pieces * len(trace) + at, kind="stable")
 
     @cached_property
@@ -112,7 +107,7 @@ class Scoreboard:
         ends = np.append(edges[1:], edges[-1:])
         at = np.searchsorted(self._ack_to, ends)
         inside = at < count
-        inside[inside] = self._apart[at[inside]] // APART == (edges[inside] + APART // 2) // APART
+        inside[inside] = self.trace.apart[at[inside]] // APART == (edges[inside] + APART // 2) // APART
         row = np.where(inside, at, count)
         np.minimum.at(row, *self._expanded(*self._blocks))
         return row
@@ -127,12 +122,12 @@ class Scoreboard:
 
     def transmitted(self, numbers: Ints) -> tuple[Ints, Ints]:
         """(row of the last transmission of this byte, the number of transmissions of it) before each row."""
-        pieces = np.searchsorted(self.edges, numbers + self._apart, side="right") - 1
+        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
         return self._latest(np.maximum(pieces, 0), np.arange(len(self.trace)))
 
     def delivered_at(self, numbers: Ints) -> Bools:
         """Whether this byte had been acknowledged, cumulatively or by SACK."""
-        pieces = np.searchsorted(self.edges, numbers + self._apart, side="right") - 1
+        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
         return np.asarray(self._delivered[np.maximum(pieces, 0)] < np.arange(len(self.trace)))
 
     @cached_property

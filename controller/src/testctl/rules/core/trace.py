@@ -16,11 +16,12 @@ import numpy as np
 
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.rules.core.arrivals import APART, Arrivals
 from testctl.rules.core.scoreboard import Scoreboard
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
-_APART = 1 << 44
+_READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
 
 
@@ -107,7 +108,7 @@ class Trace:
 
     def highest(self, values: Array, of: Bools) -> Ints:
         """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
-        apart = self._group * _APART
+        apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
         return self._before(running)
 
@@ -126,6 +127,16 @@ class Trace:
         after = np.concatenate([running[1:], [count]]) if count else rows
         inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
         return np.where(inside, after, -1)
+
+    def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
+        """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
+        the row's number; -1 where none was."""
+        apart = self._group * APART
+        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
+        rows = np.searchsorted(running, np.maximum(numbers, NEVER + 1) + apart)
+        inside = rows < len(self)
+        inside[inside] = self._group[rows[inside]] == self._group[inside]
+        return np.where(inside, rows, -1)
 
     def count(self, values: Array, of: Bools) -> Ints:
         """The sum of values over earlier rows of the mask, in the same connection."""
@@ -169,46 +180,77 @@ class Trace:
         return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST))
 
     @cached_property
+    def probes(self) -> Bools:
+        """Packets that leave to make the peer answer: an empty ACK below what was sent, or a byte beyond the window."""
+        empty = self.pure_ack & (self["seq"] < self.nxt)
+        byte = (self["length"] == 1) & (self.end > self.edge)
+        return np.asarray(self.out & (empty | byte))
+
+    @cached_property
+    def arrivals(self) -> Arrivals:
+        """When each byte arrived first; numbers with `apart` added."""
+        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
+        return Arrivals(rows, (self["seq"] + self.apart)[rows], (self.end + self.apart)[rows])
+
+    @cached_property
+    def arrived_to(self) -> Ints:
+        """RCV.NXT with what the row brings; of other rows as `rcv_nxt`."""
+        rows = self.arrivals.rows
+        reached = np.full(len(self), NEVER, np.int64)
+        reached[rows] = self.arrivals.contiguous() - self.apart[rows]
+        return np.maximum(self.highest(reached, reached > NEVER), reached)
+
+    @cached_property
     def rcv_nxt(self) -> Ints:
         """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
-        arrived = np.flatnonzero(~self.out & (self.end > self["seq"]))
-        return self._before_of(arrived, self._contiguous(arrived))
+        return self._before(self.arrived_to)
 
-    def _before_of(self, rows: Ints, values: Ints) -> Ints:
-        column = np.full(len(self), NEVER, np.int64)
-        column[rows] = values
+    @cached_property
+    def repeated(self) -> Bools:
+        """Rows whose payload had arrived before, all of it."""
         mask = np.zeros(len(self), np.bool_)
-        mask[rows] = True
-        return self.highest(column, mask)
+        rows = np.flatnonzero(~self.out & self.data)
+        start = (self["seq"] + self.apart)[rows]
+        mask[rows] = self.arrivals.whole(start, start + self["length"][rows]) < rows
+        return mask
 
-    def _contiguous(self, arrived: Ints) -> Ints:
-        """For each of these rows the end of what had arrived without a gap, the row counted.
+    @cached_property
+    def refused(self) -> Bools:
+        """Rows at which `rcv_nxt` may be above the host's own: it had dropped what it had no memory for.
 
-        The place at which a byte arrived first is known for pieces between all edges of packets; all below an edge is
-        there from the place on that is the highest of those below.
+        Such data is answered by a zero window below what arrived (RFC 9293, 3.8.6), until it comes again.
         """
-        if not len(arrived):
-            return np.empty(0, np.int64)
-        apart = self._group[arrived] * _APART
-        start, end = self["seq"][arrived] + apart, self.end[arrived] + apart
-        edges = np.unique(np.concatenate([start, end]))
-        low, high = np.searchsorted(edges, start), np.searchsorted(edges, end)
-        sizes = high - low
-        offsets = np.cumsum(sizes) - sizes
-        pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
-        place = np.full(len(edges), len(arrived), np.int64)
-        np.minimum.at(place, pieces, np.repeat(np.arange(len(arrived)), sizes))
-        # `place` of the last edge of a connection stays at "never", which ends it; the next one begins anew.
-        group = (edges + _APART // 2) // _APART
-        firsts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        lift = np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(edges))) * (len(arrived) + 1)
-        needed = np.maximum.accumulate(place + lift) - lift
-        found = np.empty(len(arrived), np.int64)
-        turns = np.flatnonzero(np.diff(self._group[arrived], prepend=-1, append=-1))
-        for edge, last, begin, stop in zip(firsts, [*firsts[1:], len(edges)], turns[:-1], turns[1:], strict=True):
-            reached = np.searchsorted(needed[edge:last], np.arange(begin, stop), side="right")
-            found[begin:stop] = edges[edge:last][np.minimum(reached, last - edge - 1)]
-        return found - apart
+        acks = self.out & self.has(ACK) & ~self.has(RST)
+        full = acks & (self["window"] == 0) & (self["ack"] < self.rcv_nxt)
+        next_ack = self.following(acks)
+        causes = (next_ack >= 0) & full[next_ack] & ~self.out
+        return np.asarray(full | causes | (self.highest(self.rcv_nxt, full) > self.acked))
+
+    @cached_property
+    def reads_slowly(self) -> str:
+        """Why the host's application may leave data unread, which holds ACKs back; "": it reads what comes."""
+        slow = [name for name in _READS if self.option(name, "none") not in ("none", None)]
+        return f"the receiver of {self.flow} has a {slow[0]}" if slow else ""
+
+    @cached_property
+    def instant(self) -> Ints:
+        """For each row the first row of its connection with the same time."""
+        time = self["time_ns"]
+        begins = self._begins | np.concatenate([np.ones(min(len(time), 1), np.bool_), time[1:] != time[:-1]])
+        return np.asarray(np.flatnonzero(begins)[np.cumsum(begins) - 1])
+
+    def settled(self, values: Ints, within_ns: int) -> Ints:
+        """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
+        with what came by then."""
+        running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
+        time = self["time_ns"] + self.apart
+        rows = np.searchsorted(time, time - within_ns) - 1
+        return np.where(rows >= self.first, running[rows], NEVER)
+
+    @cached_property
+    def apart(self) -> Ints:
+        """Added to a row's numbers so that the numbers of all connections have an order."""
+        return np.asarray(self._group * APART)
 
     # -- what else is known ----------------------------------------------------------------------------------------
 
@@ -234,6 +276,11 @@ class Trace:
         return not self.records.outcome.clocks and self.records.outcome.placement == {}
 
     @cached_property
+    def at_once_ns(self) -> int:
+        """What is sent at once leaves within this time: below every timer of TCP, above what a host takes."""
+        return 100_000 if self.exact else 10_000_000
+
+    @cached_property
     def corrupting(self) -> str:
         """Why packets that arrive may not be what TCP gets; "": they are."""
         fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
@@ -243,6 +290,29 @@ class Trace:
     def board(self) -> Scoreboard:
         """When each piece of what the host sent was transmitted and acknowledged."""
         return Scoreboard(self)
+
+    @cached_property
+    def reading_ns(self) -> Ints:
+        """For each row how long an application may still read what filled gaps set free within the last ms, at 8 GB/s.
+
+        It has the socket then, so that packets wait in the socket's backlog, and are answered when it has read.
+        """
+        fills = ~self.out & (self.arrived_to > np.maximum(self.rcv_nxt, self.end))
+        freed = np.where(fills, self.arrived_to - self.end, 0)
+        total = self.count(freed, fills) + freed
+        return np.asarray((total - np.maximum(self.settled(total, 1_000_000), 0)) // 8)
+
+    def late(self, rows: Bools, answer: Ints, within_ns: int) -> Bools:
+        """Rows of the mask whose answer (its row; -1: none) came later than this, while the connection was there."""
+        time = self["time_ns"]
+        broken = rows & ~((answer >= 0) & (time[answer] <= time + within_ns))
+        if not broken.any():
+            return np.asarray(broken)
+        limit = time + within_ns + self.reading_ns
+        reset = self.following(self.has(RST))
+        over = (reset >= 0) & (time[reset] <= limit) | (self.latest(self.has(RST)) >= 0)
+        answered = (answer >= 0) & (time[answer] <= limit)
+        return np.asarray(broken & ~answered & ~over & (limit < time.max()))
 
     @cached_property
     def mss(self) -> int:

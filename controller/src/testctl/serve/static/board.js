@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of one point, or of two beside each other, over one window of time that all of them share.
 import { drawChart, union } from "./chart.js";
-import { ask, choose, drawn, make, showIn, showTime, at, say } from "./dom.js";
+import { ask, choose, drawn, isExport, make, showIn, showTime, at, say } from "./dom.js";
 
 const SHORTEST = 20; // ns, of a window
 const NEAR = 0.02; // of the window: what is further from the pointer has no value there
@@ -100,7 +100,8 @@ export class Board {
       if (place < 0 || y[place] === null || (tip && t - times[place] > (to - from) * NEAR)) return null;
       return `${lines.length > 1 ? `${label} ` : ""}${tip?.[place] ?? (kind === "count" ? y[place] : showIn(kind, y[place]))}`;
     });
-    return `${at(Math.round(t))}: ${words.filter(Boolean).join(", ") || "–"}`;
+    const shaded = Object.values(data).flatMap(({ label = [], t: low, x2: high }) => label.filter((text, i) => high && text && low[i] <= t && high[i] >= t));
+    return `${at(Math.round(t))}: ${[...words, ...shaded].filter(Boolean).join(", ") || "–"}`;
   }
 
   fit({ from, to }) {
@@ -235,7 +236,15 @@ export const connections = (columns, changed) => {
   return [span, tell];
 };
 
-export const toolbar = (board, extra = []) => {
+// changed() follows a choice of another width of bins; an export has some widths of the whole point.
+export const toolbar = (board, extra, changed) => {
+  const [first, long, { bins, most }] = [board.columns[0], board.whole.to, board.looks.bins];
+  const widths = bins.filter((ns) => long >= 10 * ns && (!isExport() || long <= most * ns)).map((ns) => [String(ns), showTime(ns)]);
+  const binned = choose("bins", [["", "auto"], ...widths], first.bin ?? "", (bin) => {
+    for (const column of board.columns) column.bin = bin;
+    changed();
+    board.show();
+  });
   const place = make("output", { "aria-label": "What is shown" });
   const button = (text, label, act) => make("button", { type: "button", "aria-label": label, title: label, onclick: act }, text);
   const tell = () => {
@@ -246,7 +255,7 @@ export const toolbar = (board, extra = []) => {
   const element = make("div", { class: "view", role: "toolbar", "aria-label": "Time that is shown" }, make("div", { class: "choices" },
     button("−", "Zoom out ( − )", () => board.zoom(3)), button("+", "Zoom in ( + )", () => board.zoom(1 / 3)),
     button("◀", "Earlier ( ← )", () => board.pan(-0.4)), button("▶", "Later ( → )", () => board.pan(0.4)),
-    button("All", "All of the point ( 0 )", () => board.all()), place, ...extra));
+    button("All", "All of the point ( 0 )", () => board.all()), place, ...(widths.length ? [binned] : []), ...extra));
   return { element, tell };
 };
 export const zoomKeys = (board) => ({ "+": () => board.zoom(1 / 3), "=": () => board.zoom(1 / 3), "-": () => board.zoom(3),

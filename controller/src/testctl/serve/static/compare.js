@@ -15,19 +15,19 @@ export const showComparison = async (place, now, ready) => {
   const all = await looks();
   const pages = await Promise.all([a, b].map((name) => ask((([run, point]) => ["runs", run, "points", point])(split(name)))));
   const wanted = (now.query.lane || pages[0].lanes.find((lane) => pages[1].lanes.includes(lane)) || "").split(",");
-  const columns = pages.map((page, i) => ({ run: split([a, b][i])[0], point: page.id, page, label: "AB"[i],
+  const columns = pages.map((page, i) => ({ run: split([a, b][i])[0], point: page.id, page, label: "AB"[i], bin: now.query.bin,
     lanes: wanted.some((lane) => page.lanes.includes(lane)) ? wanted.filter((lane) => page.lanes.includes(lane)) : page.lanes.slice(0, 1) }));
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
     make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
   place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages), metrics(pages, all));
   const put = (push) => {
-    history[push ? "pushState" : "replaceState"](null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view), lane: wanted.join(",") }));
+    history[push ? "pushState" : "replaceState"](null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view), lane: wanted.join(","), bin: columns[0].bin }));
     bar.tell();
   };
   const board = new Board(columns, viewOf(now.query), all, () => put(true));
   const [lanes] = connections(columns, (chosen) => { wanted.splice(0, wanted.length, ...chosen); put(false); board.show(); });
-  const bar = toolbar(board, lanes ? [lanes] : []);
+  const bar = toolbar(board, lanes ? [lanes] : [], () => put(false));
   place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element);
   if (!board.rows.length) place.append(troubled("Neither point has packets' records."));
   place.append(board.element);

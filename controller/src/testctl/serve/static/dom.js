@@ -60,7 +60,8 @@ export const task = () => new Promise((done) => setTimeout(done));
 const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 1000); });
 export const vega = () => (library ??= painted().then(read).then(() => vegaEmbed));
 
-// Draws each element when it comes into view, one in a task, so that the page answers between them.
+// Draws each element when it comes into view, one in a task, so that the page answers between them; then the others,
+// one by one, so that a print or a picture of the whole page has all.
 const waiting = new Map();
 let drawing = Promise.resolve();
 const drawNow = (element) => {
@@ -71,7 +72,18 @@ const drawNow = (element) => {
   drawing = drawing.then(vega).then(task).then(() => element.isConnected && act()).catch((error) => element.replaceChildren(troubled(error.message)));
 };
 const seen = new IntersectionObserver((all) => all.forEach((one) => one.isIntersecting && drawNow(one.target)), { rootMargin: "200px" });
-export const whenSeen = (element, act) => { waiting.set(element, act); seen.observe(element); };
+let later = 0;
+const drawOthers = () => {
+  const next = [...waiting.keys()].find(({ clientWidth }) => clientWidth); // what is folded has no width
+  if (next) drawNow(next);
+  if (next) drawing.then(() => { later = setTimeout(drawOthers, 100); });
+};
+export const whenSeen = (element, act) => {
+  waiting.set(element, act);
+  seen.observe(element);
+  clearTimeout(later);
+  later = setTimeout(drawOthers, 500);
+};
 
 let known = null;
 export const looks = async () => (known ??= await ask(["looks"]));

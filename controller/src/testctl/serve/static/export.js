@@ -42,8 +42,9 @@ const values = ({ columns, points }, metric) => {
   return { values: points.map(({ cells }) => cells[at][0]), shown: points.map(({ cells }) => cells[at][1]) };
 };
 // Of a figure's windows the shortest that holds what is asked for, else the longest; of several connections those that have all.
-const inWindow = (windows, { from, to, lane = "" }) => {
+const inWindow = (all, { from, to, lane = "", bin = "" }) => {
   const length = (one) => one.to - one.from;
+  const windows = all.filter((one) => one.bin === Number(bin) || (!one.bin && !all.some((other) => other.bin === Number(bin))));
   const asked = lane.split(",").filter(Boolean);
   const ofAll = windows.filter(({ lanes }) => !lanes.length || asked.every((one) => lanes.includes(one)));
   const fewest = Math.min(...ofAll.map(({ lanes }) => lanes.length));

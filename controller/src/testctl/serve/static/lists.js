@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a point's page has of its packets beside the figures: recoveries, fates, and the distribution of latency.
+// What a point's page has of its packets beside the figures: broken rules, recoveries, fates, and the distribution of latency.
 import { make, scroll, table, whenSeen } from "./dom.js";
 import { drawChart } from "./chart.js";
 
@@ -12,6 +12,15 @@ const recoveryList = ({ rows, in_all: inAll }, jump) => {
   const cells = rows.map((one) => [make("button", { type: "button", "aria-label": `Show the recovery at ${one.cells[0]} s`, onclick: () => jump(one) }, one.cells[0]), ...one.cells.slice(1)]);
   return make("section", {}, make("h2", {}, `Recoveries (${rows.length}${inAll > rows.length ? `, the first of ${inAll}` : ""})`), list("Recoveries", TITLES, cells, KINDS),
     make("p", { class: "note" }, "Sent: N a new segment, R a retransmission, a number before it for several, . nothing; from the first duplicate ACK on. FlightSize, burst and cwnd in segments. In the figure of time and sequence, the time from entry to end is shaded: yellow fast recovery, red after a timeout."));
+};
+
+const BROKEN = ["at (s)", "rule", "standard", "flow", "host", "what", "packets"];
+const violationList = ({ rows, in_all: inAll }, jump) => {
+  const cells = rows.map(({ cells: [when, rule, ...rest], must, ...one }) => [
+    make("button", { type: "button", "aria-label": `Show the packet at ${when} s that breaks ${rule}`, onclick: () => jump(one) }, when),
+    make("span", { title: must }, rule), ...rest]);
+  return make("section", {}, make("h2", {}, `Broken rules (${inAll}${inAll > rows.length ? `, ${rows.length} listed` : ""})`),
+    list("Broken rules", BROKEN, cells, ["number"]));
 };
 
 const fateList = (fates) => {
@@ -35,6 +44,7 @@ const fateList = (fates) => {
 // {element, restyle}; jump(recovery) shows it in the figures.
 export const eventLists = (events, looks, jump) => {
   const element = make("div");
+  if (events.violations?.rows.length) element.append(violationList(events.violations, jump));
   if (events.recoveries?.rows.length) element.append(recoveryList(events.recoveries, jump));
   if (events.fates) element.append(fateList(events.fates));
   if (!events.latency) return { element, restyle: () => undefined };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which view an address shows, and the keys.
-import { ONLY_SERVED, byId, drawn, here, isExport, make, route, say, troubled } from "./dom.js";
+import { ONLY_SERVED, byId, drawn, here, isDark, isExport, make, route, say, troubled } from "./dom.js";
 import { showRuns } from "./runs.js";
 import { showRun } from "./run.js";
 import { showPoint } from "./point.js";
@@ -78,6 +78,13 @@ const up = () => {
 };
 const help = byId("help");
 byId("help-button").addEventListener("click", () => help.showModal());
+const root = document.documentElement.dataset;
+byId("theme-button").addEventListener("click", () => {
+  root.theme = isDark() ? "light" : "dark";
+  try { localStorage.setItem("theme", root.theme); } catch { /* a page without a place to keep it */ }
+  view?.restyle?.();
+});
+try { root.theme = localStorage.getItem("theme") ?? ""; } catch { /* as above */ }
 
 addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || help.open) return;

@@ -14,7 +14,7 @@ export const showPoint = async (place, now, ready) => {
   const [, run, , id] = now.path;
   const [page, all] = await Promise.all([ask(["runs", run, "points", id]), looks()]);
   const asked = (now.query.lane || "").split(",").filter((lane) => page.lanes.includes(lane));
-  const column = { run, point: id, page, lanes: asked.length ? asked : page.lanes.slice(0, 1), label: id };
+  const column = { run, point: id, page, lanes: asked.length ? asked : page.lanes.slice(0, 1), label: id, bin: now.query.bin };
   const name = `${page.run}/${page.id}`;
   place.append(make("h1", {}, "Point ", make("code", {}, page.id), " ", badge(page.verdict, all)));
   if (page.name !== page.id) place.append(make("p", { class: "note" }, page.name));
@@ -29,22 +29,22 @@ export const showPoint = async (place, now, ready) => {
   if (!page.figures.length) {
     const why = page.not_drawn ? "Not drawn: the run has more points than an export takes." : page.reason ? "No packets were recorded, for the reason above."
       : `This point has no packets' records${requests ? "" : ", so that there is nothing to draw"}.`;
-    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page, all));
+    place.append(make("p", { class: "note" }, why), requests?.element ?? "", metrics(page));
     if (ready()) requests?.draw();
     queueMicrotask(() => drawn("figures"));
     return { mark: name, restyle: () => requests?.draw() };
   }
   const put = (extra, push) => history[push ? "pushState" : "replaceState"](null, "", route(["run", run, "point", id],
-    { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), ...extra }));
+    { ...(board.isWhole() ? {} : board.view), lane: column.lanes.join(",") === page.lanes[0] ? "" : column.lanes.join(","), bin: column.bin, ...extra }));
   const board = new Board([column], viewOf(now.query), all, () => { put({}, true); changed(); });
   const [lanes, tellLanes] = connections([column], () => { put({}, false); board.show(); changed(); });
-  const bar = toolbar(board, lanes ? [lanes] : []);
+  const bar = toolbar(board, lanes ? [lanes] : [], () => put({}, false));
   const stalls = stallList(page, (stall) => board.jump(stall));
   const packets = packetList(column, board);
   const changed = () => { bar.tell(); stalls.tell(board.chosen); packets.tell(); };
   let lists = null;
   const events = make("div");
-  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page, all));
+  place.append(make("h2", { class: "hidden" }, "Figures over time"), bar.element, board.element, requests?.element ?? "", events, stalls.element, isExport() ? "" : packets.element, metrics(page));
   ready(); // the figures need their width
   requests?.draw();
   board.show();
@@ -76,11 +76,10 @@ const requestFigures = async (page, run, id, looks) => {
 export const tuples = (page) => scroll("Tuples", table(["entity", "parameter", "value"],
   page.tuples.map((item) => make("tr", {}, ...item.map((text) => make("td", {}, text))))));
 
-// Headline metrics first; those without a value in any flow are named, and take no rows.
-const metrics = (page, { headlines }) => {
+// Those without a value in any flow are named, and take no rows.
+const metrics = (page) => {
   const has = ([, ...values]) => values.some(({ shown }) => shown !== "–");
-  const rank = ([metric]) => (headlines.includes(metric) ? headlines.indexOf(metric) : headlines.length);
-  const listed = page.metrics.rows.filter(has).sort((a, b) => rank(a) - rank(b));
+  const listed = page.metrics.rows.filter(has);
   const empty = page.metrics.rows.filter((row) => !has(row)).map(([metric]) => metric);
   return make("details", { class: "small" }, make("summary", {}, `Metrics (${page.metrics.rows.length})`),
     scroll("Metrics", sorted(table(["metric", ...page.metrics.flows.map((flow) => make("th", { scope: "col", class: "number" }, flow))],

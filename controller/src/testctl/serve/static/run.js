@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: its question, what was found and the plan's figures; then failures, expectations, points, and how it was made.
-import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, troubled } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, table, troubled } from "./dom.js";
 import { claimTable, expectationTable, failureTables, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
@@ -98,7 +98,9 @@ const head = (run, all) => [
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
   run.night ? make("p", {}, ...(run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : []), run.night.text) : changes(run),
-  isExport() ? "" : links(run)];
+  isExport() ? "" : links(run),
+  run.paths.rows.length ? make("details", { class: "small", open: run.paths.rows.length < 4 }, make("summary", {}, "Paths without other traffic"),
+    scroll("Paths", table(run.paths.heads, run.paths.rows.map((row) => make("tr", {}, ...row.map((text) => make("td", { class: "text" }, text))))))) : ""];
 
 // Since the run before, which a server alone knows.
 const changes = (run) => {

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No ACK is delayed by more than half a second."""
+
+from __future__ import annotations
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-delay",
+    must="What arrives in order is acknowledged within 500 ms.",
+    source="RFC 5681, 4.2; RFC 9293, 3.8.6.3",
+    level="MUST",
+    quote="MUST be generated within 500 ms of the arrival of the first unacknowledged packet",
+)
+_LIMIT_NS = 500_000_000
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    there = trace.arrived_to
+    came = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt)
+    answer = trace.reached(trace["ack"], acks, there)
+    return where(
+        trace.late(came & ~trace.refused, answer, _LIMIT_NS),
+        lambda row: f"received up to {there[row]}, which no ACK covers within 500 ms",
+        answer,
+    )

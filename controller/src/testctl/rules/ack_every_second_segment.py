@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ACK for at least every second full-sized segment."""
+
+from __future__ import annotations
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-every-second-segment",
+    must="Where two full-sized segments have arrived in order since the last ACK, the next leaves at once.",
+    source="RFC 5681, 4.2; RFC 9293, 3.8.6.3",
+    level="SHOULD",
+    quote="an ACK SHOULD be generated for at least every second full-sized segment",
+    linux="A GRO aggregate counts as a single segment, and so it does here. While the application leaves data unread, "
+    "so that the window would shrink, the ACK waits for it to read, or for the delayed ACK (__tcp_ack_snd_check()).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting or trace.reads_slowly:
+        return undecided(why)
+    mss = trace.peer_mss
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
+    there = trace.arrived_to
+    owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss)
+    answer = trace.reached(trace["ack"], acks, there - 2 * mss + 1)
+    return where(
+        trace.late(owed & ~trace.refused, answer, trace.at_once_ns),
+        lambda row: f"received up to {there[row]} and had acknowledged {trace.acked[row]}; segments have {mss} bytes",
+        answer,
+    )

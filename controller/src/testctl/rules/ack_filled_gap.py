@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ACK at once for data that fills a gap or the beginning of it."""
+
+from __future__ import annotations
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-filled-gap",
+    must="Data that fills a gap from its beginning, all of it or a part, is acknowledged at once.",
+    source="RFC 5681, 4.2",
+    level="SHOULD",
+    quote="a TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a gap in the "
+    "sequence space",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    there = trace.arrived_to
+    gap = (trace.rcv_nxt > NEVER) & (trace.seen > trace.rcv_nxt)
+    fills = ~trace.refused & ~trace.out & trace.data & trace.from_syn & gap & (there > trace.rcv_nxt)
+    answer = trace.reached(trace["ack"], acks, there)
+    return where(
+        trace.late(fills, answer, trace.at_once_ns),
+        lambda row: (
+            f"received {trace['seq'][row]}, which filled the gap at {trace.rcv_nxt[row]}, and sent no ACK at "
+            f"once of {there[row]}"
+        ),
+        answer,
+    )

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ACK for data that had arrived before."""
+
+from __future__ import annotations
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ack-of-old-data",
+    must="Data below the next byte that is expected is answered by an ACK, which may be the delayed one.",
+    source="RFC 9293, 3.10.7.4",
+    level="SHOULD",
+    quote="If an incoming segment is not acceptable, an acknowledgment should be sent in reply",
+)
+_LIMIT_NS = 500_000_000
+"""The most that an ACK may be delayed: the sentence asks for none at once."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    below = trace["seq"] + trace["length"] <= trace.rcv_nxt
+    old = trace.repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
+    answer = trace.following(acks)
+    return where(
+        trace.late(old, answer, _LIMIT_NS),
+        lambda row: f"received {trace['seq'][row]} again, which it had, and sent no ACK",
+        answer,
+    )

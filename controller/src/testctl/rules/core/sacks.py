@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SACK blocks that a host sent, next to what had arrived at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST, SYN, Bools, Ints
+from testctl.rules.core.trace import Trace
+
+_BLOCKS = 4
+
+
+@dataclass
+class Sacks:
+    """Blocks of the ACKs that leave, in their order.
+
+    row     of the trace: the ACK
+    number  the block's place in its option, from 0
+    """
+
+    trace: Trace
+    row: Ints
+    number: Ints
+    start: Ints
+    end: Ints
+
+    @cached_property
+    def duplicate(self) -> Bools:
+        """D-SACK blocks (RFC 2883, 4): the first of an option if below the ACK number or within the second block."""
+        trace, row = self.trace, self.row
+        second = (trace["sack2_start"][row], trace["sack2_end"][row])
+        inside = (second[0] >= 0) & (self.start >= second[0]) & (self.end <= second[1])
+        return np.asarray((self.number == 0) & ((self.start < trace["ack"][row]) | inside))
+
+
+def blocks(trace: Trace) -> Sacks:
+    """All blocks that the host sent."""
+    acks = trace.out & trace.has(ACK) & ~trace.has(SYN) & ~trace.has(RST)
+    parts = []
+    for number in range(_BLOCKS):
+        rows = np.flatnonzero(acks & (trace[f"sack{number + 1}_start"] >= 0))
+        edges = (trace[f"sack{number + 1}_{edge}"][rows] for edge in ("start", "end"))
+        parts.append(np.stack([rows, np.full(len(rows), number), *edges]))
+    all_blocks = np.concatenate(parts, axis=1)
+    return Sacks(trace, *all_blocks[:, np.argsort(all_blocks[0], kind="stable")])
+
+
+def in_use(trace: Trace) -> Bools:
+    """Rows of connections in which either end sent a block: both permitted SACK."""
+    sacked = trace["sack1_start"] >= 0
+    return np.asarray((trace.latest(sacked) >= 0) | sacked | (trace.following(sacked) >= 0))

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A D-SACK block for data that arrives again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.sacks import in_use
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="dsack-of-duplicate",
+    must="Where SACK is in use, the ACK of data that arrives again reports it as the first block.",
+    source="RFC 2883, 4",
+    level="SHOULD",
+    quote="the first block of the SACK option should be a D-SACK block specifying the sequence numbers for the "
+    "duplicate segment that triggers the acknowledgement",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
+        return undecided("D-SACK is off")
+    again = trace.repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    broken = trace.late(again, np.full(len(trace), -1), trace.at_once_ns)
+    answer = trace.following(acks)
+    time, limit = trace["time_ns"], trace.at_once_ns
+    start, end = trace["sack1_start"], trace["sack1_end"]
+    for row in np.flatnonzero(broken).tolist():
+        # The ACK that answers it: some of those at once, where several packets came before them, or the next.
+        stop = np.searchsorted(time[row:], time[row] + limit + trace.reading_ns[row], side="right") + row
+        stop = max(int(stop), int(answer[row]) + 1)
+        reports = acks[row:stop] & (start[row:stop] <= trace["seq"][row]) & (end[row:stop] > trace["seq"][row])
+        broken[row] = not reports.any()
+    return where(
+        broken,
+        lambda row: f"received {trace['seq'][row]}:{trace['seq'][row] + trace['length'][row]} again, without a D-SACK",
+        answer,
+    )

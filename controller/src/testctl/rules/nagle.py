@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No small segment while another is unacknowledged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, FIN, Bools, Ints
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="nagle",
+    must="Where Nagle's algorithm is on, no small segment is sent while a small segment is unacknowledged.",
+    source="RFC 9293, 3.7.4",
+    level="SHOULD",
+    quote="If there is unacknowledged data (i.e., SND.NXT > SND.UNA), then the sending TCP endpoint buffers all user "
+    "data until the outstanding data has been acknowledged or until the TCP endpoint can send a full-sized segment",
+    linux="It waits for small segments alone, not for full-sized ones (Minshall's variant, tcp_minshall_check(), since "
+    "2.4). Nothing waits that has data queued behind it, such as what a window had cut (tcp_write_xmit()), nor the "
+    "FIN, nor a loss probe with new data (since 3.10, tcp_send_loss_probe()).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    if (nodelay := trace.option("nodelay", None)) is None:
+        return undecided("the generator does not say whether Nagle's algorithm is on")
+    if nodelay:
+        return Found()
+    options = sum((trace[f"sack{number}_start"] >= 0) * 8 for number in range(1, 5))
+    space = max(trace.mss, 1)
+    fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt)
+    part = trace["length"] % space
+    small = fresh & (part > 0) & (part + options + 4 * (options > 0) < space)
+    end = trace["seq"] + trace["length"]
+    waiting = trace.highest(end, small) > trace.una
+    # Nothing was queued behind it if nothing new left before it was acknowledged.
+    after = trace.following(fresh)
+    last = (after < 0) | (trace.una[after] >= end)
+    return where(
+        small & waiting & last & ~trace.has(FIN) & ~_probes(trace, fresh, end),
+        lambda row: (
+            f"sends {trace['length'][row]} bytes, which end in a small segment, while that up to "
+            f"{trace.highest(end, small)[row]} is unacknowledged"
+        ),
+        trace.latest(small),
+    )
+
+
+def _probes(trace: Trace, fresh: Bools, end: Ints) -> Bools:
+    """Rows that a loss probe's timer may have sent: nothing came or left for two of the least round-trip times."""
+    time = trace["time_ns"]
+    answer = trace.reached(trace["ack"], ~trace.out & trace.has(ACK), end)
+    times = (time[answer] - time)[fresh & (answer >= 0)]
+    quiet = time - time[trace.latest(np.ones(len(trace), np.bool_))]
+    return np.asarray(quiet >= 2 * (times.min() if len(times) else 0))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first SACK block has the segment that came last."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sacks import blocks
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="sack-first-block",
+    must="The first SACK block has the segment that triggered the ACK, unless that advanced the ACK number.",
+    source="RFC 2018, 4",
+    level="MUST",
+    quote="The first SACK block (i.e., the one immediately following the kind and length fields in the option) MUST "
+    "specify the contiguous block of data containing the segment which triggered this ACK",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    sacks = blocks(trace)
+    first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
+    rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]
+    came = ~trace.out & trace.data
+    trigger = trace.latest(came)[rows]
+    known = trigger >= 0
+    seq = trace["seq"][trigger]
+    # A segment that advanced the ACK number asks for nothing; so it does where the ACK is of several packets.
+    advanced = trace.arrived_to[trigger] > trace.rcv_nxt[trigger]
+    suspects = np.flatnonzero(
+        known & ~trace.refused[rows] & ~advanced & (trace.rcv_nxt[trigger] > NEVER) & ((seq < start) | (seq >= end))
+    )
+    broken = np.zeros(len(trace), np.bool_)
+    # Several may have arrived before their ACKs in the capture: any of those since the last ACK of an earlier time.
+    acks = trace.latest(trace.out)[trace.instant]
+    for at in suspects.tolist():
+        begin = max(int(acks[rows[at]]), int(trace.first[rows[at]]))
+        others = np.flatnonzero(came[begin : rows[at]]) + begin
+        inside = (trace["seq"][others] >= start[at]) & (trace["seq"][others] < end[at])
+        advances = trace.arrived_to[others] > trace.rcv_nxt[others]
+        broken[rows[at]] = not (inside | advances).any()
+    return where(
+        broken,
+        lambda row: (
+            f"reports {trace['sack1_start'][row]}:{trace['sack1_end'][row]} first, without the segment that came last"
+        ),
+        trace.latest(came),
+    )

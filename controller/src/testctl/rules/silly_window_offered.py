@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A receiver does not open its window in small steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST, SYN
+from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="silly-window-offered",
+    must="A right edge that moves forward leaves at least the lesser of a segment and half of the buffer usable.",
+    source="RFC 9293, 3.8.6.2.2",
+    level="MUST",
+    quote="A TCP implementation MUST include a SWS avoidance algorithm in the receiver (MUST-39).",
+    linux="With window scaling the edge moves by less than a segment where the window is a segment or more in all "
+    "(__tcp_select_window()): what is usable is not small, which is what is judged.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.peer_mss:
+        return Found()
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
+    edge = trace["ack"] + trace["window"]
+    largest = trace.highest(trace["window"], acks)
+    least = np.minimum(trace.peer_mss, largest // 2)
+    usable = edge - np.maximum(trace["ack"], trace.rcv_nxt)
+    moved = acks & (trace.offered > NEVER) & (largest > NEVER) & (edge > trace.offered)
+    return where(
+        moved & (usable < least),
+        lambda row: f"opens its window from {trace.offered[row]} to {edge[row]}: {usable[row]} bytes to be sent",
+        trace.latest(acks),
+    )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sender does not fill small windows."""
+
+from __future__ import annotations
+
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="silly-window-sent",
+    must="A segment is cut to what the window leaves only if that is half of the largest window, or after a timeout.",
+    source="RFC 9293, 3.8.6.2.1",
+    level="MUST",
+    quote="A TCP implementation MUST include a SWS avoidance algorithm in the sender (MUST-38).",
+    linux="What the window leaves behind full-sized segments is sent with them, unless Nagle's algorithm holds it "
+    "(tcp_mss_split_point()).",
+)
+_OVERRIDE_NS = 100_000_000
+"""The least override timeout: "in the range 0.1 - 1.0 seconds"."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    end = trace["seq"] + trace["length"]
+    fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt) & (trace.edge > NEVER)
+    largest = trace.highest(trace["window"], ~trace.out)
+    part = trace["length"] % max(trace.mss, 1)
+    cut = fresh & (end == trace.edge) & (part > 0) & (2 * part < largest)
+    before = trace.latest(fresh)
+    waited = trace["time_ns"] - trace["time_ns"][before]
+    # The end of what there was to send may lie at the edge by chance: it is pushed.
+    more = trace.following(fresh)
+    together = trace["length"] > trace.mss
+    together |= (waited == 0) & (end[before] == trace["seq"]) & (trace["length"][before] % max(trace.mss, 1) == 0)
+    return where(
+        cut & ~together & (more >= 0) & (before >= 0) & (waited < _OVERRIDE_NS),
+        lambda row: f"sends {trace['length'][row]} bytes up to the window's edge; segments have {trace.mss}",
+        trace.latest(~trace.out),
+    )

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probes of a zero window become fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="window-probe-backoff",
+    must="The time between probes of a zero window grows exponentially, up to a minute or more.",
+    source="RFC 9293, 3.8.6.1",
+    level="SHOULD",
+    quote="SHOULD increase exponentially the interval between successive probes (SHLD-30)",
+)
+_GROWTH = 1.5
+_LONGEST_NS = 60_000_000_000
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    if trace.option("keepalive", "off") != "off":
+        return undecided("keepalive probes look like those of a window")
+    time = trace["time_ns"]
+    acks = ~trace.out & trace.has(ACK) & ~trace.has(RST)
+    opened = trace.latest(acks & (trace["window"] > 0))
+    closed = trace.latest(acks)
+    zero = (closed >= 0) & (closed > opened)
+    probes = trace.probes & zero
+    last = trace.latest(probes)
+    before = np.where(last >= 0, last[last], -1)
+    same = probes & (before > opened) & (before >= 0)
+    interval, former = time - time[last], time[last] - time[before]
+    return where(
+        same & (interval < np.minimum(_GROWTH * former, _LONGEST_NS)),
+        lambda row: (
+            f"probes the window {interval[row] / 1e6:.0f} ms after the probe before, which had waited "
+            f"{former[row] / 1e6:.0f} ms"
+        ),
+        last,
+        before,
+    )

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selective acknowledgements."""
+
+from __future__ import annotations
+
+from controller.tests.rules.conversation import HELLO_B, found
+
+LATER = """
+    900000 b < A
+"""
+
+
+def after_hello(text: str) -> str:
+    return HELLO_B + text + LATER
+
+
+def test_each_block_is_data_queued_at_the_receiver() -> None:
+    """RFC 2018, 3."""
+    talk = after_hello(
+        """
+        20000 b < A 1000:2000 ack 0
+        20010 b < A 3000:4000 ack 0
+        20010 b > A ack 0 sack {}
+        20020 b < A 2000:3000 ack 0
+        """
+    )
+    assert found("sack-arrived", talk.format("3000:4000,1000:2000"), host="b").count == 0
+    assert found("sack-arrived", talk.format("1000:4000"), host="b").count == 1
+    result = found("sack-arrived", talk.format("3000:4001"), host="b")
+    assert result.first[0].text == "reports 3000:4001, not all of which had arrived"
+    assert found("sack-arrived", talk.format("900:2000"), host="b").count == 1
+
+
+def test_blocks_may_be_of_several_packets_and_connections_are_apart() -> None:
+    talk = "".join(
+        f"""
+        5000  b < S conn {conn}
+        5000  b > SA ack 0 conn {conn}
+        15000 b < A ack 0 conn {conn}
+        """
+        for conn in (0, 1)
+    )
+    talk += """
+        20000 b < A 1000:2000 ack 0 conn 0
+        20010 b < A 2000:3000 ack 0 conn {}
+        20020 b > A ack 0 sack 1000:3000 conn 0
+    """
+    assert found("sack-arrived", talk.format(0), host="b").count == 0
+    assert found("sack-arrived", talk.format(1), host="b").count == 1
+
+
+def test_the_bytes_just_below_a_block_have_not_been_received() -> None:
+    """RFC 2018, 3; RFC 2883, 4: but for the first block, if it reports duplicate data."""
+    talk = after_hello(
+        """
+        20000 b < A 0:2000 ack 0
+        20000 b < A 3000:4000 ack 0
+        20010 b > A ack 2000 sack {}
+        """
+    )
+    assert found("sack-above-ack", talk.format("0:1000,3000:4000"), host="b").count == 0
+    assert found("sack-above-ack", talk.format("3000:4000,0:1000"), host="b").count == 1
+    assert found("sack-above-ack", talk.format("2000:4000"), host="b").count == 1
+
+
+def test_the_first_block_must_contain_the_segment_that_triggered_the_ack() -> None:
+    """RFC 2018, 4: unless that advanced the ACK number."""
+    talk = after_hello(
+        """
+        20000 b < A 1000:2000 ack 0
+        20000 b > A ack 0 sack 1000:2000
+        20010 b < A 3000:4000 ack 0
+        20010 b > A ack 0 sack {}
+        20020 b < A 0:500 ack 0
+        20020 b > A ack 500 sack 1000:2000,3000:4000
+        """
+    )
+    assert found("sack-first-block", talk.format("3000:4000,1000:2000"), host="b").count == 0
+    assert found("sack-first-block", talk.format("1000:2000,3000:4000"), host="b").count == 1
+
+
+def test_several_packets_may_come_before_their_acks_in_an_instant() -> None:
+    talk = after_hello(
+        """
+        20000 b < A 1000:2000 ack 0
+        20000 b < A 3000:4000 ack 0
+        20000 b > A ack 0 sack 1000:2000
+        20000 b > A ack 0 sack 3000:4000,1000:2000
+        """
+    )
+    assert found("sack-first-block", talk, host="b").count == 0
+
+
+def test_sack_options_should_be_in_all_acks_that_do_not_ack_the_highest_number() -> None:
+    """RFC 2018, 4."""
+    talk = after_hello(
+        """
+        20000 b < A 1000:2000 ack 0
+        20000 b > A ack 0 sack 1000:2000
+        30000 b < A 0:500 ack 0
+        30000 b > A ack 500 {}
+        40000 b < A 500:1000 ack 0
+        40000 b > A ack 2000
+        """
+    )
+    assert found("sack-present", talk.format("sack 1000:2000"), host="b").count == 0
+    assert found("sack-present", talk.format(""), host="b").count == 1
+
+
+def test_linux_forgets_the_oldest_of_many_blocks() -> None:
+    starts = (1000, 3000, 5000, 7000, 9000)
+    talk = HELLO_B
+    for number, start in enumerate(starts):
+        shown = ",".join(f"{low}:{low + 1000}" for low in starts[max(number - 2, 0) : number + 1][::-1])
+        talk += f"""
+        {20000 + number} b < A {start}:{start + 1000} ack 0
+        {20000 + number} b > A ack 0 ts 5/5 sack {shown}
+        """
+    talk += """
+        30000 b < A 0:1000 ack 0
+        30200 b > A ack 2000 ts 5/5
+    """
+    assert found("sack-present", talk, host="b").count == 0
+
+
+def test_discarding_of_sacked_packets_is_discouraged() -> None:
+    """RFC 2018, 8."""
+    talk = after_hello(
+        """
+        20000 b < A 1000:4000 ack 0 segs 3
+        20000 b > A ack 0 sack 1000:4000
+        30000 b < A 0:1000 ack 0
+        30000 b > A ack {}
+        """
+    )
+    assert found("sack-reneged", talk.format("4000"), host="b").count == 0
+    assert found("sack-reneged", talk.format("500 sack 1000:4000"), host="b").count == 0
+    assert found("sack-reneged", talk.format("500 sack 1000:5000"), host="b").count == 0
+    assert found("sack-reneged", talk.format("1000"), host="b").count == 1
+    assert found("sack-reneged", talk.format("500 sack 1000:3000"), host="b").count == 1
+    assert found("sack-reneged", talk.format("500 sack 2000:4000"), host="b").count == 1
+
+
+def test_the_first_block_specifies_the_duplicate_segment() -> None:
+    """RFC 2883, 4."""
+    talk = after_hello(
+        """
+        20000 b < A 0:1000 ack 0
+        20000 b < A 2000:3000 ack 0
+        20000 b > A ack 1000 sack 2000:3000
+        30000 b < A {0} ack 0
+        30000 b > A ack 1000 sack {1}
+        """
+    )
+    rule = "dsack-of-duplicate"
+    assert found(rule, talk.format("0:1000", "0:1000,2000:3000"), host="b").count == 0
+    assert found(rule, talk.format("2000:3000", "2000:3000,2000:3000"), host="b").count == 0
+    assert found(rule, talk.format("0:1000", "2000:3000"), host="b").count == 1
+    assert found(rule, talk.format("500:1500", "2000:3000"), host="b").count == 0
+    off = {"b": {"net.ipv4.tcp_dsack": 0}}
+    assert found(rule, talk.format("0:1000", "2000:3000"), host="b", settings=off).undecided
+
+
+def test_a_dsack_block_is_only_used_to_report_a_duplicate_sequence() -> None:
+    """RFC 2883, 4."""
+    talk = after_hello(
+        """
+        20000 b < A 0:1000 ack 0
+        20000 b > A ack 1000
+        30000 b < A {0} ack 0
+        30000 b > A ack 2000 sack {1}
+        """
+    )
+    rule = "dsack-arrived-twice"
+    assert found(rule, talk.format("0:2000", "0:1000"), host="b").count == 0
+    assert found(rule, talk.format("500:2000", "500:1000"), host="b").count == 0
+    assert found(rule, talk.format("1000:2000", "0:1000"), host="b").count == 1
