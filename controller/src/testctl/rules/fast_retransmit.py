@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import Bools, Ints
 from testctl.rules.core.sender import TICK_NS, ms, sysctl, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -35,9 +36,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ends = trace.following(np.append(trace.first[1:] != trace.first[:-1], [True] * min(len(trace), 1)))
     ends = np.where(ends >= 0, ends, last)
 
-    def when(of: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    def when(of: Bools) -> Ints:
         rows = np.where(of, np.arange(len(trace)), trace.following(of))
-        return time[np.where(rows >= 0, rows, ends)]
+        return np.asarray(time[np.where(rows >= 0, rows, ends)])
 
     repaired = np.minimum(when(board.again & (trace["seq"] <= trace.una)), when(moves))
     limit = 2 * board.rtt_max + 3 * TICK_NS

@@ -30,7 +30,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     syns = trace.count(np.ones(len(trace), np.int64), trace.out & trace.has(SYN))
     most = np.where(syns > 2, 1, initial_window(trace))
     board = trace.board
-    probe = (sent == most + 1) & (quiet_ns(trace) >= 2 * board.rtt_min)
+    probe = (sent == most + 1) & (quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000))
     return where(
         data & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
         lambda row: f"sends {sent[row]} segments before data is acknowledged; the initial window is {most[row]}",

@@ -17,8 +17,8 @@ SPEC = RuleSpec(
     level="MUST",
     quote="ssthresh = max (FlightSize / 2, 2*SMSS)",
     linux="Of the window, not of FlightSize: tcp_reno_ssthresh(); of Cubic (RFC 9438, 4.6) 717/1024 of it, of BIC "
-    "819/1024, of Scalable 7/8. Variants in lab/cc take FlightSize with what limited transmit has sent (growth_reno.h), "
-    "as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
+    "819/1024, of Scalable 7/8. Variants in lab/cc take FlightSize with what limited transmit has sent "
+    "(growth_reno.h), as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
 )
 _FACTORS = {"reno": 0.5, "cubic": 717 / 1024, "bic": 819 / 1024, "scalable": 7 / 8}
 

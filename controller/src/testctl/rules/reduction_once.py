@@ -11,7 +11,7 @@ from testctl.rules.core.windows import LOSS, UNTRACED, Events, algorithm
 
 SPEC = RuleSpec(
     name="reduction-once",
-    must="Until what was sent before a reduction of ssthresh is acknowledged, it is not reduced again but by a timeout.",
+    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again.",
     source="RFC 6582, 3.2",
     level="MUST",
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",

@@ -28,7 +28,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     measured = trace.latest(board.samples >= 0) > trace.latest(board.by_timer)
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
     most = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 3 * TICK_NS
-    broken = board.by_timer & measured & (trace["ack"] >= 0) & (quiet > most)
+    broken = board.by_timer & measured & (quiet > most)
     return where(
         broken & trace.from_syn,
         lambda row: f"a timeout after {ms(quiet[row])}; the longest RTT was {ms(board.rtt_max[row])}",

@@ -32,7 +32,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     acked = segments(trace, np.maximum(trace.una, 0))
     window = initial_window(trace) + acked
     flight = sent - acked
-    probe = (flight == window + 1) & (quiet_ns(trace) >= 2 * board.rtt_min)
+    probe = (flight == window + 1) & (quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000))
     return where(
         data & calm & (flight > window) & ~probe,
         lambda row: f"{flight[row]} segments in flight after {acked[row]} were acknowledged",

@@ -198,7 +198,7 @@ class Scoreboard:
     def samples(self) -> Ints:
         """What each row measures of the RTT, in ns; -1: nothing.  Only of what was sent once (Karn's algorithm).
 
-        Of all that an ACK acknowledges, what was sent first counts, as in Linux.
+        Of all that an ACK acknowledges, what was sent first counts; nothing if any of it was sent again, as in Linux.
         """
         return self._sampled(np.minimum)
 
@@ -216,7 +216,9 @@ class Scoreboard:
 
     def _sampled(self, better: np.ufunc) -> Ints:
         _, ack, row, times = self._pieces
-        once = times == 1
+        again = np.zeros(len(self.trace) + 1, np.bool_)
+        again[ack[times > 1]] = True
+        once = ~again[ack]
         count = len(self.trace)
         first = self._by_ack(row[once], ack[once], count if better is np.minimum else -1, better)
         some = (first >= 0) & (first < count)

@@ -54,7 +54,7 @@ def segments(trace: Trace, numbers: Ints) -> Ints:
     inside = -(-(numbers + lift - starts[np.maximum(at - 1, 0)]) // np.maximum(size, 1))
     counted = total[np.maximum(at - 1, 0)] + np.minimum(inside, trace["segs"][last])
     base = total[np.searchsorted(starts, lift + np.int64(-2))]
-    return np.maximum(np.where(at > 0, counted, 0) - base, 0)
+    return np.asarray(np.maximum(np.where(at > 0, counted, 0) - base, 0))
 
 
 @dataclass
