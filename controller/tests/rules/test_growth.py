@@ -108,7 +108,7 @@ def test_nothing_is_sent_beyond_the_congestion_window(pipe: int, time: int, coun
 
 @pytest.mark.parametrize(("cwnd", "state", "count"), [(12, "open", 0), (13, "open", 1), (13, "recovery", 0)])
 def test_the_window_grows_by_what_is_acknowledged(cwnd: int, state: str, count: int) -> None:
-    """RFC 3465, 2.2."""
+    """RFC 5681, 3.1, by the bytes of RFC 3465."""
     ack = f"20000 ack {state} una 2000 nxt 9000 cwnd {cwnd} ssthresh 99 pipe 7 prior 9 delivered 3\n"
     assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
 
@@ -146,7 +146,7 @@ def test_no_more_is_sent_in_recovery_than_was_delivered() -> None:
 def test_outstanding_data_is_at_most_the_window_and_two_segments(nxt: int, count: int) -> None:
     """RFC 3042, 2."""
     sent = f"20000 send disorder una 0 nxt {nxt} cwnd 10 ssthresh 99 pipe 10 prior 9 delivered 3\n"
-    no_rack = {"net.ipv4.tcp_recovery": 0}
+    no_rack: dict[str, Any] = {"net.ipv4.tcp_recovery": 0}
     assert violations("limited-transmit", FIRST, trace=SENT + sent, **no_rack) == count
     assert found("limited-transmit", FIRST, events=events(SENT + sent)).undecided
 

@@ -54,7 +54,7 @@ def test_a_segment_that_is_sacked_is_skipped() -> None:
 
 
 def test_a_segment_is_retransmitted_if_the_timer_expires() -> None:
-    """RFC 9293, 3.8.1: or after ACKs that show a loss."""
+    """RFC 793, 2.6: or after ACKs that show a loss."""
     assert violations("rtx-without-evidence", FLIGHT + "21000 a > A 0:1000") == 1
     assert violations("rtx-without-evidence", FLIGHT + "230000 a > A 0:1000") == 0
     assert violations("rtx-without-evidence", THREE_SACKED + "21000 a > A 0:1000") == 0

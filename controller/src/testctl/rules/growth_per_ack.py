@@ -10,10 +10,10 @@ from testctl.rules.core.windows import OPEN, UNTRACED, Events, algorithm
 SPEC = RuleSpec(
     name="growth-per-ack",
     must="At an ACK outside of loss recovery the congestion window grows by no more segments than were delivered.",
-    source="RFC 3465, 2.2",
+    source="RFC 5681, 3.1",
     level="SHOULD",
-    quote="cwnd is incremented by the number of previously unacknowledged bytes ACKed",
-    linux="Without the limit of two segments for an ACK: tcp_slow_start(), since 3.18.",
+    quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
+    linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), since 3.18.",
 )
 
 

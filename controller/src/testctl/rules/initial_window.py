@@ -15,7 +15,7 @@ SPEC = RuleSpec(
     must="Ten segments at most, or what initcwnd says, are sent before data is acknowledged; one after two lost SYNs.",
     source="RFC 6928, 2",
     level="SHOULD",
-    quote="increase the permitted upper bound for TCP's initial window to 10 segments",
+    quote="the upper bound for the initial window will be min (10*MSS, max (2*MSS, 14600))",
     linux="Ten segments of any size (TCP_INIT_CWND), where the RFC has 14600 bytes; a first lost SYN doesn't reduce it "
     "to one, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 2.6.39. A tail "
     "loss probe adds a segment.",

@@ -12,9 +12,10 @@ from testctl.rules.core.windows import RECOVERY, UNTRACED, Events, algorithm
 SPEC = RuleSpec(
     name="prr-bound",
     must="After an ACK in recovery no more segments are sent than were delivered and not yet sent for, and one.",
-    source="RFC 9937, 6.2",
-    level="MUST",
-    quote="limit = MAX(prr_delivered - prr_out, DeliveredData) + SMSS",
+    source="RFC 6937, 3.1",
+    level="SHOULD",
+    quote="limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS",
+    linux="The segment more is given only while the recovery makes progress, as in RFC 9937: tcp_cwnd_reduction().",
 )
 _OTHER_WAYS = ("rfc6675", "halving", "ub")
 """What variants of the testbed do in recovery instead: the part of their names after the last _."""

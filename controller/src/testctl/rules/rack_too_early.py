@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is late by less than the reordering window isn't lost."""
+"""Data that is late by less than the reordering window isn't lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPEC = RuleSpec(
     "fewer than three segments are SACKed and no recovery is under way.",
     source="RFC 8985, 6.2",
     level="MUST",
-    quote="timeout = RACK.rtt + RACK.reo_wnd",
+    quote="Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now() <= 0",
 )
 _GRAIN_NS = 2_000
 """Linux measures in whole µs."""

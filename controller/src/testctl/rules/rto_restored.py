@@ -15,8 +15,8 @@ SPEC = RuleSpec(
     must="After an ACK measured the RTT, a timeout comes within five times the longest RTT, or 200 ms after it.",
     source="RFC 6298, 5",
     level="SHOULD",
-    quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, which may "
-    "result in 'collapsing' RTO back down",
+    quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, including "
+    "the computation of RTO, which may result in \"collapsing\" RTO back down",
 )
 
 

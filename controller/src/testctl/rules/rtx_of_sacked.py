@@ -10,7 +10,7 @@ from testctl.rules.core.trace import Trace
 SPEC = RuleSpec(
     name="rtx-of-sacked",
     must="What SACK blocks have reported is not sent again.",
-    source="RFC 2018, 5.1",
+    source="RFC 2018, 5",
     level="SHOULD",
     quote="the data sender will skip that segment during any later retransmission",
 )

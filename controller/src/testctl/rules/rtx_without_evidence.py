@@ -12,9 +12,9 @@ from testctl.rules.core.trace import Trace
 SPEC = RuleSpec(
     name="rtx-without-evidence",
     must="Data is sent again after ACKs that show a loss, or by a timer: neither within two RTTs without such ACKs.",
-    source="RFC 9293, 3.8.1",
+    source="RFC 793, 2.6",
     level="MUST",
-    quote="the segment is retransmitted if the timer expires",
+    quote="If the acknowledgment is not received before the timer runs out, the segment is retransmitted.",
 )
 
 

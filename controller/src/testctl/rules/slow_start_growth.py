@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow start at most doubles what is in flight in a round trip."""
+"""Slow start at most doubles the data in flight in a round trip."""
 
 from __future__ import annotations
 

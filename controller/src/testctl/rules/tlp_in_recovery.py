@@ -12,7 +12,7 @@ SPEC = RuleSpec(
     must="The tail is probed only while no data is SACKed.",
     source="RFC 8985, 7.2",
     level="SHOULD",
-    quote="a sender should schedule a PTO only if … the connection has no SACKed sequences in the SACK scoreboard",
+    quote="The connection has no SACKed sequences in the SACK scoreboard",
 )
 
 

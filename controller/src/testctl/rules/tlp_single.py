@@ -12,7 +12,7 @@ SPEC = RuleSpec(
     must="While nothing arrives the tail is probed once; the next to be sent again is the first not acknowledged.",
     source="RFC 8985, 7.3",
     level="MUST",
-    quote="the sender MUST NOT send a TLP if there is one in flight",
+    quote="the sender MUST check … First, there is no other previous loss probe still in flight.",
 )
 
 
