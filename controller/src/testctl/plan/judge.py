@@ -294,7 +294,7 @@ class Judge:
         for flow, of in self.measured(point.id).metrics.items():
             for rule, count in rules_in(of.get(VIOLATED)):
                 if rule not in allowed:
-                    first = str(of.get(FIRST_VIOLATION)).removeprefix(f"{rule}: ")
+                    first = str(of.get(FIRST_VIOLATION)).replace("; ", ", ").removeprefix(f"{rule}: ")
                     example = f" ({first})" if first != of.get(FIRST_VIOLATION) else ""
                     broken.setdefault(rule, []).append(f"by {flow}{f', {count} times' if count > 1 else ''}{example}")
         return [
