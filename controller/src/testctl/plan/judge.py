@@ -294,8 +294,8 @@ class Judge:
         for flow, of in self.measured(point.id).metrics.items():
             for rule, count in rules_in(of.get(VIOLATED)):
                 if rule not in allowed:
-                    first = str(of.get(FIRST_VIOLATION)).removeprefix(f"{rule}: ")
-                    example = f" ({first})" if first != of.get(FIRST_VIOLATION) else ""
+                    first = str(of.get(FIRST_VIOLATION)).replace("; ", ", ")
+                    example = f" ({first.removeprefix(f'{rule}: ')})" if first.startswith(f"{rule}: ") else ""
                     broken.setdefault(rule, []).append(f"by {flow}{f', {count} times' if count > 1 else ''}{example}")
         return [
             _Finding(point.id, "fail", f"the rule {rule} was broken {', '.join(flows)}")

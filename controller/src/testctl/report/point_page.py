@@ -46,7 +46,7 @@ def point_page(point: RunPoint) -> dict[str, Any]:
 
 
 def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
-    """What its page says of its packets besides the figures: broken rules, recoveries, fates, and the distribution of latency."""
+    """What its page says of its packets besides figures: broken rules, recoveries, fates, distribution of latency."""
     listed, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
     return {
         "recoveries": {"rows": [_row(recovery, span) for recovery, span in listed[:MAX_LISTED]], "in_all": len(listed)},

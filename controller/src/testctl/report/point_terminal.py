@@ -10,9 +10,9 @@ from testctl_agent.spec.types import shown
 
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
-from testctl.report.violations import violation_lines
 from testctl.report.metrics import expected_metrics, metric_table
 from testctl.report.terminal import plain_console
+from testctl.report.violations import violation_lines
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown
 from testctl.results.provenance import from_here

@@ -21,9 +21,9 @@ _LEAST_PAD_NS = 1_000_000
 
 
 def violation_list(point: RunPoint, records: Records) -> dict[str, Any]:
-    """{"rows": [{"lane", "from", "to", "cells", "must"}], "in_all"}: in order of time, with what a figure shows of each.
+    """{"rows": [{"lane", "from", "to", "cells", "must"}], "in_all"}, in order of time.
 
-    cells: the columns of serve/static/lists.js
+    from, to: what a figure shows of it; cells: the columns of serve/static/lists.js
     """
     listed = [(entry, one) for entry in point.violations for one in entry["first"]]
     listed.sort(key=lambda pair: (int(pair[1]["time_ns"]), str(pair[0]["rule"])))
@@ -33,22 +33,12 @@ def violation_list(point: RunPoint, records: Records) -> dict[str, Any]:
         packets = np.unique([row for row in one["packets"] if 0 <= row < count]).astype(np.int64)
         times = records.values("time_ns", packets) if len(packets) else np.array([one["time_ns"]])
         pad = max(int(times.max() - times.min()), _LEAST_PAD_NS)
+        rule = str(entry["rule"])
+        cells = [f"{one['time_ns'] / 1e9:.6f}", rule, _source(rule), entry["flow"], entry["host"], one["text"]]
+        window = {"from": max(int(times.min()) - pad, 0), "to": int(times.max()) + pad}
+        packets_text = ", ".join(map(str, one["packets"]))
         rows.append(
-            {
-                "lane": f"{entry['flow']}/{one['conn']}",
-                "from": max(int(times.min()) - pad, 0),
-                "to": int(times.max()) + pad,
-                "must": _must(str(entry["rule"])),
-                "cells": [
-                    f"{one['time_ns'] / 1e9:.6f}",
-                    entry["rule"],
-                    _source(str(entry["rule"])),
-                    entry["flow"],
-                    entry["host"],
-                    one["text"],
-                    ", ".join(map(str, one["packets"])),
-                ],
-            }  # fmt: skip
+            {"lane": f"{entry['flow']}/{one['conn']}", **window, "must": _must(rule), "cells": [*cells, packets_text]}
         )
     return {"rows": rows, "in_all": sum(int(entry["count"]) for entry in point.violations)}
 
