@@ -13,7 +13,8 @@ SPEC = RuleSpec(
     source="RFC 5681, 3.1",
     level="SHOULD",
     quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
-    linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), since 3.18.",
+    linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), "
+    "since 3.13 (9f9843a751d0).",
 )
 
 

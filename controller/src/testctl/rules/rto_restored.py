@@ -16,7 +16,7 @@ SPEC = RuleSpec(
     source="RFC 6298, 5",
     level="SHOULD",
     quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, including "
-    "the computation of RTO, which may result in \"collapsing\" RTO back down",
+    'the computation of RTO, which may result in "collapsing" RTO back down',
 )
 
 

@@ -17,7 +17,7 @@ SPEC = RuleSpec(
     quote="During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that cumulatively "
     "acknowledges new data.",
     linux="A segment for each segment acknowledged, as RFC 3465 counts, without its limit of two for an ACK: "
-    "tcp_slow_start(), since 3.18. A tail loss probe adds a segment.",
+    "tcp_slow_start(), since 3.13. A tail loss probe adds a segment.",
 )
 
 
