@@ -152,6 +152,15 @@ def test_a_timeout_leaves_a_window_of_one_segment() -> None:
     assert violations("loss-window", text.format("240000 a < A ack 1000\n240000")) == 0
 
 
+def test_a_timeout_with_sacked_data_is_a_timeout_too() -> None:
+    """RFC 5681, 3.1 and RFC 6298, 5.5."""
+    text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n240000 a > A 0:1000\n"
+    assert violations("loss-window", text + "240000 a > A 2000:3000") == 1
+    assert violations("loss-window", text + "250000 a < A ack 2000\n250000 a > A 2000:3000") == 0
+    assert violations("rto-backoff", text + "480000 a > A 0:1000") == 1
+    assert violations("rto-backoff", text + "680000 a > A 0:1000") == 0
+
+
 def test_a_probe_waits_for_two_rtts() -> None:
     """RFC 8985, 7.2."""
     assert violations("tlp-too-early", FLIGHT + "28000 a > A 5000:6000") == 1

@@ -16,9 +16,9 @@ SPEC = RuleSpec(
     source="RFC 6928, 2",
     level="SHOULD",
     quote="the upper bound for the initial window will be min (10*MSS, max (2*MSS, 14600))",
-    linux="Ten segments of any size (TCP_INIT_CWND, 2.6.39), where the RFC has 14600 bytes; a first lost SYN doesn't reduce it "
-    "to one, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1. A tail "
-    "loss probe adds a segment.",
+    linux="Ten segments of any size (TCP_INIT_CWND, 2.6.39), where the RFC has 14600 bytes; a first lost SYN doesn't "
+    "reduce it to a segment, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1. A tail loss probe adds a "
+    "segment.",
 )
 
 

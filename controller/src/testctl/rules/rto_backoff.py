@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, sysctl, timeouts, unfit
+from testctl.rules.core.sender import TICK_NS, ms, sysctl, timeouts, timers, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -27,7 +27,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("net.ipv4.tcp_thin_linear_timeouts is 1")
     time = trace["time_ns"]
     at = timeouts(trace)
-    last = trace.latest(trace.board.by_timer)
+    last = trace.latest(timers(trace))
     alone = at & (last >= 0) & (last > trace.latest(~trace.out)) & at[last]
     interval = time - time[last]
     # Of the first timeout the timer ran at least since anything else was sent or arrived.

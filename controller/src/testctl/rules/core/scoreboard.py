@@ -23,7 +23,7 @@ _SAMPLES = 96
 class Scoreboard:
     """Pieces of the sequence space, which begin and end where packets, ACKs and SACK blocks do.
 
-    Rows are those of the trace; what holds of a row is what held just before it.  -1: no such row.
+    Rows are the rows of the trace; a value of a row held just before it.  -1: no such row.
     """
 
     trace: Trace

@@ -7,11 +7,13 @@ import numpy as np
 
 from testctl.records.schema import Bools
 from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import quiet_ns
 
 TICK_NS = 4_000_000
 """A timer of Linux counts ticks of up to 4 ms, so that it runs out up to a tick before its time in ns."""
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
+_LATE_NS = 100_000_000
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
 
@@ -45,9 +47,17 @@ def rack(trace: Trace) -> bool:
     return bool(sysctl(trace, "tcp_recovery", 1) & 1)
 
 
+def timers(trace: Trace) -> Bools:
+    """Retransmissions by a timer: without ACKs that speak of a loss, or of the head so long after them, with nothing
+    sent or received in between, that it is no reaction to them and no reordering window."""
+    board = trace.board
+    late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
+    return np.asarray(board.by_timer | late)
+
+
 def repeated_timer(trace: Trace) -> Bools:
     """Rows before which, since anything arrived last, a timer had retransmitted already."""
-    return np.asarray(trace.latest(trace.board.by_timer) > trace.latest(~trace.out))
+    return np.asarray(trace.latest(timers(trace)) > trace.latest(~trace.out))
 
 
 def probes(trace: Trace) -> Bools:
@@ -59,7 +69,7 @@ def probes(trace: Trace) -> Bools:
 
 def timeouts(trace: Trace) -> Bools:
     """Retransmissions of the first byte not acknowledged by a timer that must be the retransmission timer."""
-    return np.asarray(trace.board.by_timer & trace.board.head & ~probes(trace))
+    return np.asarray(timers(trace) & trace.board.head & ~probes(trace))
 
 
 def begins_recovery(trace: Trace) -> Bools:
