@@ -17,6 +17,7 @@ import numpy as np
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 from testctl.rules.core.arrivals import APART, Arrivals
+from testctl.rules.core.scoreboard import Scoreboard
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
@@ -286,6 +287,11 @@ class Trace:
         return "packets are corrupted on the way" if any("corrupt" in fate or "trim" in fate for fate in fates) else ""
 
     @cached_property
+    def board(self) -> Scoreboard:
+        """When each piece of what the host sent was transmitted and acknowledged."""
+        return Scoreboard(self)
+
+    @cached_property
     def reading_ns(self) -> Ints:
         """For each row how long an application may still read what filled gaps set free within the last ms, at 8 GB/s.
 
@@ -320,7 +326,7 @@ class Trace:
 
     @cached_property
     def events(self) -> dict[str, Array]:
-        """The kernel's trace of the host's TCP (columns of TCP_EVENTS as numbers, `event` by its name's place in
+        """The kernel's own trace of the host's TCP (columns of TCP_EVENTS as numbers, `event` by its name's place in
         TCP_EVENT_NAMES), ordered by connection and then by time; {} without."""
         table = self.records.tcp_events
         if table is None or not table.num_rows:
@@ -328,7 +334,11 @@ class Trace:
         (flow, flows), (place, places) = codes_of(table, "flow"), codes_of(table, "where")
         if self.flow not in flows or self.host not in places:
             return {}
-        rows = np.flatnonzero((flow == flows.index(self.flow)) & (place == places.index(self.host)))
+        source, sources = codes_of(table, "source")
+        kernel = source == sources.index("kernel") if "kernel" in sources else np.zeros(len(source), np.bool_)
+        rows = np.flatnonzero((flow == flows.index(self.flow)) & (place == places.index(self.host)) & kernel)
+        if not len(rows):
+            return {}
         rows = rows[np.argsort(numbers_of(table, "conn")[rows], kind="stable")]
         names = [name for name in table.schema.names if name not in ("flow", "where", "event", "source")]
         columns = {name: numbers_of(table, name)[rows].astype(np.int64) for name in names}

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sender knows of each piece of what it sent: when it was transmitted, and when it was acknowledged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST, SYN, Bools, Ints
+from testctl.rules.core.arrivals import APART
+
+if TYPE_CHECKING:
+    from testctl.rules.core.trace import Trace
+
+_SAMPLES = 96
+"""RTT samples that an estimate is made of: those before weigh less than 1e-5."""
+
+
+@dataclass
+class Scoreboard:
+    """Pieces of the sequence space, which begin and end where packets, ACKs and SACK blocks do.
+
+    Rows are the rows of the trace; a value of a row held just before it.  -1: no such row.
+    """
+
+    trace: Trace
+
+    @cached_property
+    def sent(self) -> Bools:
+        """Packets that leave and take numbers: data, SYN and FIN."""
+        return np.asarray(self.trace.out & (self.trace.end > self.trace["seq"]) & ~self.trace.has(RST))
+
+    @cached_property
+    def acks(self) -> Bools:
+        """ACKs that arrive."""
+        return np.asarray(~self.trace.out & self.trace.has(ACK) & ~self.trace.has(RST))
+
+    @cached_property
+    def again(self) -> Bools:
+        """Retransmissions of data and FIN."""
+        return np.asarray(self.sent & ~self.trace.has(SYN) & (self.trace["seq"] < self.trace.nxt))
+
+    @cached_property
+    def resent(self) -> Bools:
+        """Rows before which something had been sent again."""
+        return np.asarray(self.trace.latest(self.again) >= 0)
+
+    @cached_property
+    def _blocks(self) -> tuple[Ints, Ints, Ints]:
+        """(rows, start, end) of SACK blocks; of blocks with the same start what the later of them adds."""
+        trace = self.trace
+        rows, starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for number in range(1, 5):
+            start, end = trace[f"sack{number}_start"], trace[f"sack{number}_end"]
+            at = np.flatnonzero(self.acks & (start >= 0) & (end > start))
+            rows.append(at)
+            starts.append((start + self.trace.apart)[at])
+            ends.append((end + self.trace.apart)[at])
+        row, start, end = np.concatenate(rows), np.concatenate(starts), np.concatenate(ends)
+        order = np.lexsort((row, start))
+        row, start, end = row[order], start[order], end[order]
+        if not len(row):
+            return row, start, end
+        begins = np.append(True, start[1:] != start[:-1])
+        lift = np.cumsum(begins) * APART * 2  # which a block is always shorter than
+        running = np.maximum.accumulate(end - start + lift) - lift + start
+        known = np.where(begins, start, np.append(0, running[:-1]))
+        new = end > known
+        return row[new], known[new], end[new]
+
+    @cached_property
+    def _ack_to(self) -> Ints:
+        """SND.UNA with what the row brings, apart between connections, so that it never falls."""
+        trace = self.trace
+        now = np.where(self.acks, trace["ack"], -1)
+        return np.maximum.accumulate(np.maximum(now, np.maximum(trace.una, -1)) + self.trace.apart)
+
+    @cached_property
+    def edges(self) -> Ints:
+        trace = self.trace
+        _, start, end = self._blocks
+        seq, last = (trace["seq"] + self.trace.apart)[self.sent], (trace.end + self.trace.apart)[self.sent]
+        return np.unique(np.concatenate([seq, last, start, end, self._ack_to]))
+
+    def _expanded(self, rows: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+        """(pieces of each range, the range's row for each piece)."""
+        low, high = np.searchsorted(self.edges, start), np.searchsorted(self.edges, end)
+        sizes = high - low
+        offsets = np.cumsum(sizes) - sizes
+        return np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes), np.repeat(rows, sizes)
+
+    @cached_property
+    def _transmissions(self) -> Ints:
+        """piece * rows + row of each transmission of a piece, sorted."""
+        rows = np.flatnonzero(self.sent)
+        trace = self.trace
+        pieces, at = self._expanded(rows, (trace["seq"] + self.trace.apart)[rows], (trace.end + self.trace.apart)[rows])
+        return np.sort(pieces * len(trace) + at, kind="stable")
+
+    @cached_property
+    def _delivered(self) -> Ints:
+        """For each piece the row of the ACK that acknowledged it first, cumulatively or by SACK; len(trace): none."""
+        count, edges = len(self.trace), self.edges
+        ends = np.append(edges[1:], edges[-1:])
+        at = np.searchsorted(self._ack_to, ends)
+        inside = at < count
+        inside[inside] = self.trace.apart[at[inside]] // APART == (edges[inside] + APART // 2) // APART
+        row = np.where(inside, at, count)
+        np.minimum.at(row, *self._expanded(*self._blocks))
+        return row
+
+    def _latest(self, pieces: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """(the row of the last transmission of the piece before the row, the number of them)."""
+        count, keys = len(self.trace), self._transmissions
+        here = np.searchsorted(keys, pieces * count + rows)
+        before = here - np.searchsorted(keys, pieces * count)
+        last = keys[np.maximum(here - 1, 0)] % max(count, 1) if len(keys) else here
+        return np.where(before > 0, last, -1), before
+
+    def transmitted(self, numbers: Ints) -> tuple[Ints, Ints]:
+        """(row of the last transmission of this byte, the number of transmissions of it) before each row."""
+        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
+        return self._latest(np.maximum(pieces, 0), np.arange(len(self.trace)))
+
+    def delivered_at(self, numbers: Ints) -> Bools:
+        """Whether this byte had been acknowledged, cumulatively or by SACK."""
+        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
+        return np.asarray(self._delivered[np.maximum(pieces, 0)] < np.arange(len(self.trace)))
+
+    @cached_property
+    def last_sent(self) -> Ints:
+        """For each row the row at which its first byte had been sent last."""
+        return self.transmitted(self.trace["seq"])[0]
+
+    @cached_property
+    def head_sent(self) -> Ints:
+        """For each row the row at which the first byte not acknowledged had been sent last."""
+        return self.transmitted(np.maximum(self.trace.una, -1))[0]
+
+    @cached_property
+    def _pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Of pieces that were acknowledged: (piece, row of its ACK, row of its last transmission, transmissions)."""
+        at = np.flatnonzero(self._delivered < len(self.trace))
+        row, times = self._latest(at, self._delivered[at])
+        known = row >= 0
+        return at[known], self._delivered[at][known], row[known], times[known]
+
+    def _by_ack(self, values: Ints, acks: Ints, empty: int, better: np.ufunc) -> Ints:
+        column = np.full(len(self.trace), empty, np.int64)
+        better.at(column, acks, values)
+        return column
+
+    @cached_property
+    def delivered_sent(self) -> Ints:
+        """The row of the last packet, by when it was sent, that an ACK had reported: RFC 8985's RACK.xmit_ts."""
+        _, ack, row, _ = self._pieces
+        column = self._by_ack(row, ack, -1, np.maximum)
+        return np.maximum(self.trace.highest(column, column >= 0), -1)
+
+    @cached_property
+    def delivered_bytes(self) -> Ints:
+        """Numbers, counted from the SYN's, that ACKs had acknowledged cumulatively or by SACK."""
+        piece, ack, _, _ = self._pieces
+        sizes = self.edges[np.minimum(piece + 1, len(self.edges) - 1)] - self.edges[piece]
+        column = np.zeros(len(self.trace), np.int64)
+        np.add.at(column, ack, sizes)
+        return self.trace.count(column, column > 0)
+
+    @cached_property
+    def sacked_bytes(self) -> Ints:
+        """Bytes above SND.UNA that SACK blocks had reported."""
+        return np.maximum(self.delivered_bytes - np.maximum(self.trace.una, -1) - 1, 0)
+
+    @cached_property
+    def sack_top(self) -> Ints:
+        """The end of the highest SACK block that had arrived; below SND.UNA where nothing is SACKed."""
+        top = np.full(len(self.trace), -1, np.int64)
+        for number in range(1, 5):
+            top = np.maximum(top, self.trace[f"sack{number}_end"])
+        return self.trace.highest(top, self.acks & (top >= 0))
+
+    @cached_property
+    def duplicates(self) -> Ints:
+        """Duplicate ACKs (RFC 5681, 2) that had arrived since SND.UNA moved."""
+        trace = self.trace
+        same = self.acks & trace.pure_ack & (trace["ack"] == trace.una) & (trace.nxt > trace.una)
+        moves = self.acks & (trace["ack"] > trace.una)
+        total = trace.count(trace["segs"], same)
+        last = trace.latest(moves)
+        return np.asarray(total - np.where(last >= 0, total[last], 0))
+
+    # -- round-trip times ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def samples(self) -> Ints:
+        """What each row measures of the RTT, in ns; -1: nothing.  Only of what was sent once (Karn's algorithm).
+
+        Of all that an ACK acknowledges, what was sent first counts; nothing if any of it was sent again, as in Linux.
+        """
+        return self._sampled(np.minimum)
+
+    @cached_property
+    def rtt_min(self) -> Ints:
+        """The shortest RTT measured, in ns; 0: none yet."""
+        latest = self._sampled(np.maximum)
+        least = self.trace.highest(-latest, latest >= 0)
+        return np.where(least > -(1 << 42), -least, 0)
+
+    @cached_property
+    def rtt_max(self) -> Ints:
+        """The longest RTT measured, in ns; 0: none yet."""
+        return np.maximum(self.trace.highest(self.samples, self.samples >= 0), 0)
+
+    def _sampled(self, better: np.ufunc) -> Ints:
+        _, ack, row, times = self._pieces
+        again = np.zeros(len(self.trace) + 1, np.bool_)
+        again[ack[times > 1]] = True
+        once = ~again[ack]
+        count = len(self.trace)
+        first = self._by_ack(row[once], ack[once], count if better is np.minimum else -1, better)
+        some = (first >= 0) & (first < count)
+        time = self.trace["time_ns"]
+        return np.where(some, time - time[np.where(some, first, 0)], -1)
+
+    def estimate(self, row: int) -> tuple[float, float]:
+        """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample."""
+        before = self.samples[self.trace.first[row] : row]
+        values = before[before >= 0][-_SAMPLES:].tolist()
+        if not values:
+            return 0.0, 0.0
+        srtt, rttvar = float(values[0]), values[0] / 2
+        for value in values[1:]:
+            rttvar += (abs(srtt - value) - rttvar) / 4
+            srtt += (value - srtt) / 8
+        return srtt, rttvar
+
+    # -- why something is sent again -------------------------------------------------------------------------------
+
+    @cached_property
+    def evidence(self) -> Bools:
+        """Retransmissions after ACKs that speak of a loss, however little; the others are by a timer, or wrong.
+
+        Data above has been SACKed, data sent later has been acknowledged, or three duplicate ACKs came.
+        """
+        trace = self.trace
+        sacked = self.sack_top > trace["seq"]
+        overtaken = (self.last_sent >= 0) & (self.delivered_sent > self.last_sent)
+        return np.asarray(self.again & (sacked | overtaken | (self.duplicates >= 3) | (self.last_sent < 0)))
+
+    @cached_property
+    def by_timer(self) -> Bools:
+        """Retransmissions without such ACKs, those left out that a timeout before has begun (RFC 6298, 5.4)."""
+        alone = self.again & ~self.evidence
+        return np.asarray(alone & ~(self.trace["seq"] < self._lost_to(alone)))
+
+    def _lost_to(self, alone: Bools) -> Ints:
+        """SND.NXT at the last timeout: all below it may be sent again; that which is first is sent by the timer."""
+        trace = self.trace
+        head = alone & (trace["seq"] <= trace.una) & (self.waited >= 100_000_000)
+        reached = trace.highest(trace.nxt, head)
+        repeated = trace["seq"] <= trace.una
+        return np.where(repeated, -1, reached)
+
+    @cached_property
+    def waited(self) -> Ints:
+        """How long ago, in ns, the row's first byte was sent last; 0: never."""
+        time = self.trace["time_ns"]
+        return np.where(self.last_sent >= 0, time - time[np.maximum(self.last_sent, 0)], 0)
+
+    @cached_property
+    def tail(self) -> Bools:
+        """Retransmissions of the end of what was sent, which may be a tail loss probe."""
+        return np.asarray(self.again & (self.trace.end >= self.trace.nxt))
+
+    @cached_property
+    def head(self) -> Bools:
+        """Retransmissions of the first byte not acknowledged."""
+        return np.asarray(self.again & (self.trace["seq"] <= np.maximum(self.trace.una, 0)))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What rules about a sender's timers and windows share: settings of its kernel, and where they can't be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import Bools
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import quiet_ns
+
+TICK_NS = 4_000_000
+"""A timer of Linux counts ticks of up to 4 ms, so that it runs out up to a tick before its time in ns."""
+RTO_MIN_NS = 200_000_000
+"""Linux's TCP_RTO_MIN."""
+_LATE_NS = 100_000_000
+RTO_FIRST_NS = 1_000_000_000
+"""RFC 6298, 2.1: the RTO before any RTT is measured."""
+
+
+def unfit(trace: Trace) -> str:
+    """Why what the host sends can't be compared with what had arrived; "": it can."""
+    if not trace.from_syn.any():
+        return "the capture begins within the connection"
+    return trace.delayed or trace.corrupting
+
+
+def sysctl(trace: Trace, name: str, default: int) -> int:
+    """A setting net.ipv4.`name` of the host."""
+    return int(trace.settings.get(f"net.ipv4.{name}", default))
+
+
+def kernel(trace: Trace) -> tuple[int, int]:
+    """The release of the host's kernel, such as (6, 12); (99, 0): not known, the latest is assumed."""
+    major, _, rest = str(trace.settings.get("kernel", "")).partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (99, 0)
+
+
+def rto_min_ns(trace: Trace) -> int:
+    """The lowest RTO of the host's Linux, a tick taken off."""
+    return sysctl(trace, "tcp_rto_min_us", RTO_MIN_NS // 1000) * 1000 - TICK_NS
+
+
+def rack(trace: Trace) -> bool:
+    """Whether losses are detected by time (RFC 8985)."""
+    return bool(sysctl(trace, "tcp_recovery", 1) & 1)
+
+
+def timers(trace: Trace) -> Bools:
+    """Retransmissions by a timer: without ACKs that speak of a loss, or of the head so long after them, with nothing
+    sent or received in between, that it is no reaction to them and no reordering window."""
+    board = trace.board
+    late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
+    return np.asarray(board.by_timer | late)
+
+
+def repeated_timer(trace: Trace) -> Bools:
+    """Rows before which, since anything arrived last, a timer had retransmitted already."""
+    return np.asarray(trace.latest(timers(trace)) > trace.latest(~trace.out))
+
+
+def probes(trace: Trace) -> Bools:
+    """Retransmissions that may be tail loss probes: of the tail, by a timer, the first since anything arrived."""
+    if sysctl(trace, "tcp_early_retrans", 3) not in (3, 4):
+        return np.zeros(len(trace), np.bool_)
+    return np.asarray(trace.board.by_timer & trace.board.tail & ~repeated_timer(trace))
+
+
+def timeouts(trace: Trace) -> Bools:
+    """Retransmissions of the first byte not acknowledged by a timer that must be the retransmission timer."""
+    return np.asarray(timers(trace) & trace.board.head & ~probes(trace))
+
+
+def begins_recovery(trace: Trace) -> Bools:
+    """Retransmissions for losses that ACKs show, without a recovery under way.
+
+    A recovery ends when what was sent before it is acknowledged; if then something is still lost, Linux begins
+    another, without a retransmission (tcp_fastretrans_alert()).  So it may last until what was sent before the last
+    retransmission was acknowledged is acknowledged too.
+    """
+    board = trace.board
+    repaired = trace.highest(trace.end, board.again)
+    until = trace.highest(trace.nxt, board.again | (board.acks & (trace.una < repaired)))
+    return np.asarray(board.evidence & (until <= trace["seq"]))
+
+
+def ms(time_ns: float) -> str:
+    return f"{time_ns / 1e6:.3f} ms"

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loss is three duplicate ACKs, where it isn't detected by time."""
+
+from __future__ import annotations
+
+from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="dup-threshold",
+    must="Without RACK, a fast retransmission follows three duplicate ACKs, or more than two segments SACKed above it.",
+    source="RFC 6675, 4",
+    level="MUST",
+    quote="more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed",
+    linux="By default losses are detected by time (RFC 8985, net.ipv4.tcp_recovery=1, since 4.18): see rack-too-early.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    if rack(trace):
+        return undecided("losses are detected by time")
+    board = trace.board
+    few = (board.sacked_bytes <= 2 * trace.mss) & (board.duplicates < 3)
+    soon = board.waited < rto_min_ns(trace)
+    return where(
+        begins_recovery(trace) & few & soon & trace.from_syn,
+        lambda row: (
+            f"sends {trace['seq'][row]} again after {board.duplicates[row]} duplicate ACKs, "
+            f"{board.sacked_bytes[row]} bytes SACKed"
+        ),
+        trace.latest(board.acks),
+    )

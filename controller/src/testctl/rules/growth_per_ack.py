@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The window grows by no more than was acknowledged."""
+
+from __future__ import annotations
+
+from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import OPEN, UNTRACED, Events, algorithm
+
+SPEC = RuleSpec(
+    name="growth-per-ack",
+    must="At an ACK outside of loss recovery the congestion window grows by no more segments than were delivered.",
+    source="RFC 5681, 3.1",
+    level="SHOULD",
+    quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
+    linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), "
+    "since 3.13 (9f9843a751d0).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.events:
+        return undecided(UNTRACED)
+    if algorithm(trace).startswith("bbr"):
+        return undecided("bbr restores the window that it had before it probed for the RTT")
+    events = Events(trace)
+    calm = (events["state"] == OPEN) & (events.before("state") == OPEN) & events.follows
+    growth = events["cwnd"] - events.before("cwnd")
+    delivered = events["delivered"] - events.before("delivered")
+    return events.where(
+        events.kind("ack") & calm & (growth > delivered),
+        lambda at: f"the window grew by {growth[at]} segments to {events['cwnd'][at]}; {delivered[at]} were delivered",
+    )

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The initial window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import SYN
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import initial_window, new_data, quiet_ns
+
+SPEC = RuleSpec(
+    name="initial-window",
+    must="Ten segments at most, or what initcwnd says, are sent before data is acknowledged; one after two lost SYNs.",
+    source="RFC 6928, 2",
+    level="SHOULD",
+    quote="the upper bound for the initial window will be min (10*MSS, max (2*MSS, 14600))",
+    linux="Ten segments of any size (TCP_INIT_CWND, 2.6.39), where the RFC has 14600 bytes; a first lost SYN doesn't "
+    "reduce it to a segment, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1. A tail loss probe adds a "
+    "segment.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.from_syn.any():
+        return undecided("the capture begins within the connection")
+    data = new_data(trace) & trace.from_syn
+    sent = trace.count(trace["segs"], data) + trace["segs"]
+    syns = trace.count(np.ones(len(trace), np.int64), trace.out & trace.has(SYN))
+    most = np.where(syns > 2, 1, initial_window(trace))
+    board = trace.board
+    probe = (sent == most + 1) & (quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000))
+    return where(
+        data & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
+        lambda row: f"sends {sent[row]} segments before data is acknowledged; the initial window is {most[row]}",
+    )

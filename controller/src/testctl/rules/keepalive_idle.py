@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keepalive probes come when the application wants them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import TICK_NS, ms, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="keepalive-idle",
+    must="Keepalive probes are off unless the application wants them, and wait for its interval after anything came.",
+    source="RFC 9293, 3.8.4",
+    level="MUST",
+    quote="the application MUST be able to turn them on or off for each TCP connection, and they MUST default to off",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    idle = trace.option("keepalive", None)
+    if idle is None:
+        return undecided("the generator does not report whether it wants keepalive probes")
+    time = trace["time_ns"]
+    probe = trace.out & trace.pure_ack & (trace["seq"] == trace.nxt - 1) & (trace.una == trace.nxt) & (trace.nxt > 0)
+    probe &= trace.edge > trace.nxt
+    last = np.maximum(trace.latest(probe), trace.latest(~trace.out))
+    since = time - time[np.maximum(last, 0)]
+    early = np.ones(len(trace), np.bool_) if idle == "off" else since < int(idle) - 2 * TICK_NS
+    return where(
+        probe & early & trace.from_syn,
+        lambda row: f"a keepalive probe {ms(since[row])} after the last packet; keepalive is {idle}",
+        last,
+    )

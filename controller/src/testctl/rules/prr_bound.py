@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In recovery no more is sent than was delivered."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import RECOVERY, UNTRACED, Events, algorithm
+
+SPEC = RuleSpec(
+    name="prr-bound",
+    must="After an ACK in recovery no more segments are sent than were delivered and not yet sent for, and one.",
+    source="RFC 6937, 3.1",
+    level="SHOULD",
+    quote="limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS",
+    linux="The segment more is given only while the recovery makes progress, as in RFC 9937: tcp_cwnd_reduction().",
+)
+_OTHER_WAYS = ("rfc6675", "halving", "ub")
+"""What variants of the testbed do in recovery instead: the part of their names after the last _."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.events:
+        return undecided(UNTRACED)
+    name = algorithm(trace)
+    if name.startswith("bbr") or name.rpartition("_")[2] in _OTHER_WAYS:
+        return undecided(f"{name} sends in recovery by a way of its own")
+    events = Events(trace)
+    ack = events.kind("ack")
+    inside = events["state"] == RECOVERY
+    # A recovery is a run of events in that state; what was delivered and sent counts from its first ACK on.
+    begins = inside & ~(events.follows & (events.before("state") == RECOVERY))
+    run = np.maximum.accumulate(np.where(begins, np.arange(len(events)), 0)) if len(events) else begins
+    new = np.where(ack, events["delivered"] - events.before("delivered"), 0)
+    sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))
+    total_new, total_sent = np.cumsum(new), np.cumsum(sent)
+    last_ack = np.maximum.accumulate(np.where(ack, np.arange(len(events)), 0)) if len(events) else run
+    delivered = total_new[last_ack] - (total_new - new)[run]
+    out = total_sent[last_ack] - (total_sent - sent)[run]
+    burst = total_sent - total_sent[last_ack]
+    most = np.maximum(delivered - out, new[last_ack]) + 1
+    return events.where(
+        inside & ~ack & (last_ack >= run) & (burst > most),
+        lambda at: f"{burst[at]} segments sent after an ACK in recovery; at most {most[at]} by what was delivered",
+    )

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data that is late by less than the reordering window isn't lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import begins_recovery, ms, rack, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="rack-too-early",
+    must="A loss is detected no sooner than an RTT after the transmission, and a quarter of the least RTT later while "
+    "fewer than three segments are SACKed and no recovery is under way.",
+    source="RFC 8985, 6.2",
+    level="MUST",
+    quote="Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now() <= 0",
+)
+_GRAIN_NS = 2_000
+"""Linux measures in whole µs."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    if not rack(trace):
+        return undecided("losses are not detected by time (net.ipv4.tcp_recovery)")
+    board = trace.board
+    few = begins_recovery(trace) & (board.sacked_bytes <= 2 * trace.mss) & (board.duplicates < 3)
+    least = board.rtt_min + np.where(few, board.rtt_min // 4, 0) - _GRAIN_NS
+    broken = board.evidence & (board.last_sent >= 0) & (board.waited < least) & trace.from_syn
+    return where(
+        broken,
+        lambda row: (
+            f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent; the shortest RTT is "
+            f"{ms(board.rtt_min[row])}, {board.sacked_bytes[row]} bytes are SACKed"
+        ),
+        board.last_sent,
+        trace.latest(board.acks),
+    )

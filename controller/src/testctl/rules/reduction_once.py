@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The window is reduced once in a round trip."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import LOSS, UNTRACED, Events, algorithm
+
+SPEC = RuleSpec(
+    name="reduction-once",
+    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again.",
+    source="RFC 6582, 3.2",
+    level="MUST",
+    quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.events:
+        return undecided(UNTRACED)
+    if algorithm(trace).startswith("bbr"):
+        return undecided("bbr has no ssthresh")
+    events = Events(trace)
+    fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
+    broken = np.zeros(len(events), np.bool_)
+    at = np.flatnonzero(fewer)
+    same = events["conn"][at[1:]] == events["conn"][at[:-1]]
+    inside = events["snd_una"][at[1:]] < events["snd_nxt"][at[:-1]]
+    raised = np.cumsum((events["ssthresh"] > events.before("ssthresh")) & events.follows)  # by an undo
+    broken[at[1:]] = same & inside & (events["state"][at[1:]] != LOSS) & (raised[at[1:]] == raised[at[:-1]])
+    return events.where(
+        broken,
+        lambda event: (
+            f"ssthresh falls to {events['ssthresh'][event]} within a round trip after it fell to "
+            f"{events.before('ssthresh')[event]}"
+        ),
+    )

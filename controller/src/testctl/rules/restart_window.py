@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The window is reduced after an idle time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import algorithm, initial_window, new_data, segments
+
+SPEC = RuleSpec(
+    name="restart-window",
+    must="After more than an RTO without sending, what is sent before an ACK comes is at most the initial window, or "
+    "the window halved for every RTO.",
+    source="RFC 5681, 4.1",
+    level="SHOULD",
+    quote="a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an "
+    "interval exceeding the retransmission timeout",
+    linux="The window is halved for every RTO of idle time (RFC 2861): tcp_cwnd_restart(). Not with a congestion "
+    "control that has cong_control(), such as BBR, and not if net.ipv4.tcp_slow_start_after_idle is 0.",
+)
+_OWN = ("bbr",)
+"""Congestion controls that set the window on their own."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if not trace.from_syn.any():
+        return undecided("the capture begins within the connection")
+    if not sysctl(trace, "tcp_slow_start_after_idle", 1):
+        return undecided("net.ipv4.tcp_slow_start_after_idle is 0")
+    if algorithm(trace).partition("_")[0] in _OWN:
+        return undecided(f"{algorithm(trace)} sets the window after an idle time on its own")
+    board = trace.board
+    time = trace["time_ns"]
+    data = new_data(trace) & trace.from_syn
+    last = trace.latest(board.sent & trace.data)
+    idle = np.where(last >= 0, time - time[np.maximum(last, 0)], 0)
+    floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
+    rto = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 2 * TICK_NS
+    begins = data & (trace.una >= trace.nxt) & (idle > rto) & (trace.una > 0)
+    start = np.where(data, trace.latest(begins), -1)
+    start = np.where(begins, np.arange(len(trace)), start)
+    burst = data & (start >= 0) & (start > trace.latest(board.acks))
+    sent = trace.count(trace["segs"], data) + trace["segs"]
+    flight = sent - np.maximum(segments(trace, np.maximum(trace.una, 0)) - 1, 0)
+    peak = np.maximum(trace.highest(flight, data), initial_window(trace))
+    halvings = np.minimum(idle // rto, 40)
+    most = np.maximum(initial_window(trace), (2 * peak) >> halvings)[start]
+    number = sent - sent[start] + trace["segs"][start]
+    return where(
+        burst & (number > most),
+        lambda row: f"sends {number[row]} segments at once after {ms(idle[start[row]])} idle; at most {most[row]}",
+        start,
+    )

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The retransmission timer follows the RTT."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import TICK_NS, ms, timeouts, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="rto-by-rtt",
+    must="A timeout comes no sooner after the transmission than SRTT + 4 * RTTVAR.",
+    source="RFC 6298, 2.3",
+    level="MUST",
+    quote="RTO <- SRTT + max (G, K*RTTVAR)",
+    linux="The deviation is smoothed by an eighth of its growth while the RTT falls, and its highest of the last RTT "
+    "counts: tcp_rtt_estimator(). The timer runs from when the first segment was sent, not from the last ACK, when "
+    "it takes over from a tail loss probe: tcp_rearm_rto().",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    rows = np.flatnonzero(timeouts(trace) & trace.from_syn)
+    rto = np.zeros(len(trace), np.int64)
+    for row in rows.tolist():
+        srtt, rttvar = trace.board.estimate(row)
+        rto[row] = int(srtt + 4 * rttvar) - TICK_NS
+    return where(
+        trace.board.waited < np.where(rto > 0, rto, 0),
+        lambda row: (
+            f"sends {trace['seq'][row]} again by a timer {ms(trace.board.waited[row])} after it was sent; "
+            f"by RTTs measured, the RTO is {ms(rto[row] + TICK_NS)}"
+        ),
+        trace.board.last_sent,
+    )

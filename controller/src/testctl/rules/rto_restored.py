@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The timer is short again after an RTT was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import quiet_ns
+
+SPEC = RuleSpec(
+    name="rto-restored",
+    must="After an ACK measured the RTT, a timeout comes within five times the longest RTT, or 200 ms after it.",
+    source="RFC 6298, 5",
+    level="SHOULD",
+    quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, including "
+    'the computation of RTO, which may result in "collapsing" RTO back down',
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    board = trace.board
+    quiet = quiet_ns(trace)
+    measured = trace.latest(board.samples >= 0) > trace.latest(board.by_timer)
+    floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
+    most = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 3 * TICK_NS
+    broken = board.by_timer & measured & (quiet > most)
+    return where(
+        broken & trace.from_syn,
+        lambda row: f"a timeout after {ms(quiet[row])}; the longest RTT was {ms(board.rtt_max[row])}",
+        trace.latest(board.samples >= 0),
+    )

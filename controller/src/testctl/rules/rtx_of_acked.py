@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""No retransmission of what was acknowledged."""
+
+from __future__ import annotations
+
+from testctl.rules.core.sender import unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="rtx-of-acked",
+    must="What was acknowledged cumulatively is not sent again; one byte is a probe.",
+    source="RFC 9293, 3.10.7.4",
+    level="MUST",
+    quote="Any segments on the retransmission queue that are thereby entirely acknowledged are removed.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    broken = trace.board.again & (trace.end <= trace.una) & (trace["length"] != 1) & trace.from_syn
+    return where(
+        broken,
+        lambda row: f"sends {trace['seq'][row]} to {trace.end[row]} again; {trace.una[row]} had been acknowledged",
+        trace.latest(trace.board.acks & (trace["ack"] > trace.una)),
+    )

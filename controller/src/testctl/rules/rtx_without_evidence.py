@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing is sent again without a sign that it is lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.sender import ms, rto_min_ns, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="rtx-without-evidence",
+    must="Data is sent again after ACKs that show a loss, or by a timer: neither within two RTTs without such ACKs.",
+    source="RFC 793, 2.6",
+    level="MUST",
+    quote="If the acknowledgment is not received before the timer runs out, the segment is retransmitted.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    board = trace.board
+    least = rto_min_ns(trace)
+    time = trace["time_ns"]
+    head = np.where(board.head_sent >= 0, time - time[np.maximum(board.head_sent, 0)], 0)
+    early = (board.waited < np.minimum(2 * board.rtt_min, least)) & (head < least)
+    return where(
+        board.by_timer & early & trace.from_syn,
+        lambda row: (
+            f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent, without an ACK that "
+            f"shows a loss; the shortest RTT is {ms(board.rtt_min[row])}"
+        ),
+        board.last_sent,
+        trace.latest(board.acks),
+    )

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SYNs are sent again by the timer, which doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, SYN
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, sysctl
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="syn-backoff",
+    must="A SYN is sent again after 1 s at least, and each time after twice the time before.",
+    source="RFC 6298, 2.1 and 5.5",
+    level="MUST",
+    quote="Until a round-trip time (RTT) measurement has been made …, the sender SHOULD set RTO <- 1 second",
+    linux="Since 6.5 the first four intervals are 1 s each: net.ipv4.tcp_syn_linear_timeouts, ip-sysctl.rst.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    time = trace["time_ns"]
+    syn = trace.out & trace.has(SYN) & ~trace.has(ACK)
+    last = trace.latest(syn)
+    again = syn & (last >= 0)
+    interval = np.where(again, time - time[last], 0)
+    number = trace.count(np.ones(len(trace), np.int64), syn)  # of this retry, from 1
+    linear = sysctl(trace, "tcp_syn_linear_timeouts", 4) if kernel(trace) >= (6, 5) else 0
+    doubled = np.where(number > linear + 1, 2 * interval[last], 0) if linear else 2 * interval[last]
+    least = np.maximum(RTO_FIRST_NS, np.minimum(doubled, 120_000_000_000)) - 2 * TICK_NS
+    return where(
+        again & (interval < least),
+        lambda row: (
+            f"retry {number[row]} of the SYN after {ms(interval[row])}, the one before {ms(interval[last[row]])}"
+        ),
+        last,
+    )

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tail is probed once."""
+
+from __future__ import annotations
+
+from testctl.rules.core.sender import repeated_timer, unfit
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="tlp-single",
+    must="While nothing arrives the tail is probed once; the next to be sent again is the first not acknowledged.",
+    source="RFC 8985, 7.3",
+    level="MUST",
+    quote="the sender MUST check … First, there is no other previous loss probe still in flight.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := unfit(trace):
+        return undecided(why)
+    board = trace.board
+    return where(
+        board.by_timer & board.tail & ~board.head & repeated_timer(trace) & trace.from_syn,
+        lambda row: f"sends the tail from {trace['seq'][row]} on again, after a timer had retransmitted already",
+        trace.latest(board.by_timer),
+    )

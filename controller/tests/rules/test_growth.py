@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion windows: what packets show of them, and what the kernel's trace does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS, TCP_STATES, names_column
+
+from controller.tests.rules.conversation import HELLO, found
+
+FIRST = HELLO + "10000 a > A 0:1000 ack 0\n"
+
+
+def burst(time_us: int, first: int, count: int) -> str:
+    """Segments of 1000 bytes, at once."""
+    return "".join(f"{time_us} a > A {n}000:{n + 1}000 ack 0\n" for n in range(first, first + count))
+
+
+def events(text: str) -> pa.Table:
+    """TIME_US EVENT STATE una N nxt N cwnd N ssthresh N pipe N prior N delivered N: a line each, of host a."""
+    rows = [line.split() for line in text.strip().splitlines() if line.strip()]
+    values = [dict(zip(row[3::2], map(int, row[4::2]), strict=True)) for row in rows]
+    columns: dict[str, Any] = {
+        "time_ns": [int(row[0]) * 1000 for row in rows],
+        "conn": [0] * len(rows),
+        "srtt_us": [10_000] * len(rows),
+        "state": [TCP_STATES.index(row[2]) for row in rows],
+    }
+    names = {"una": "snd_una", "nxt": "snd_nxt", "prior": "prior_pipe"}
+    for name in ("una", "nxt", "cwnd", "ssthresh", "pipe", "prior", "delivered"):
+        columns[names.get(name, name)] = [value.get(name, 0) for value in values]
+    for name, texts in (("where", ["a"]), ("flow", ["f"]), ("source", ["kernel"])):
+        columns[name] = names_column(np.zeros(len(rows), np.int64), texts)
+    columns["event"] = names_column(np.array([TCP_EVENT_NAMES.index(row[1]) for row in rows]), list(TCP_EVENT_NAMES))
+    return pa.table(
+        [
+            column if isinstance(column := columns[field.name], pa.Array) else pa.array(column, field.type)
+            for field in TCP_EVENTS
+        ],
+        schema=TCP_EVENTS,
+    )
+
+
+def violations(rule: str, text: str, *, trace: str = "", cc: str = "reno", **settings: Any) -> int:
+    result = found(rule, text, settings={"a": {"cc": cc, **settings}}, events=events(trace) if trace else None)
+    assert not result.undecided
+    return result.count
+
+
+def test_the_initial_window_is_ten_segments() -> None:
+    """RFC 6928, 2."""
+    assert violations("initial-window", HELLO + burst(10000, 0, 10)) == 0
+    assert violations("initial-window", HELLO + burst(10000, 0, 12)) == 2
+    assert violations("initial-window", HELLO + burst(10000, 0, 12), initcwnd=20) == 0
+    sacked = HELLO + burst(10000, 0, 10) + "20000 a < A ack 0 sack 1000:2000\n" + burst(20000, 10, 1)
+    assert violations("initial-window", sacked) == 0
+    probe = HELLO + burst(10000, 0, 10) + burst(31000, 10, 1)
+    assert violations("initial-window", probe) == 0
+    assert violations("initial-window", probe + burst(31000, 11, 1)) == 1
+
+
+def test_the_initial_window_after_lost_syns_is_one_segment() -> None:
+    """RFC 5681, 3.1."""
+    lost = "0 a > S\n1000000 a > S\n{}2010000 a < SA ack 0 win 64000\n2010000 a > A ack 0\n" + burst(2010000, 0, 2)
+    assert violations("initial-window", lost.format("2000000 a > S\n")) == 1
+    assert violations("initial-window", lost.format("")) == 0
+
+
+def test_slow_start_adds_a_segment_for_each_acknowledged() -> None:
+    """RFC 5681, 3.1."""
+    text = HELLO + burst(10000, 0, 10) + "20000 a < A ack 2000\n"
+    assert violations("slow-start-growth", text + burst(20000, 10, 4)) == 0
+    assert violations("slow-start-growth", text + burst(20000, 10, 5)) == 1
+
+
+def test_the_window_is_reduced_after_an_idle_time() -> None:
+    """RFC 5681, 4.1: Linux halves it for each RTO."""
+    grown = HELLO + burst(10000, 0, 10) + "20000 a < A ack 10000\n" + burst(20000, 10, 20) + "30000 a < A ack 30000\n"
+    assert violations("restart-window", grown + burst(10_000_000, 30, 10)) == 0
+    assert violations("restart-window", grown + burst(10_000_000, 30, 11)) == 1
+    assert violations("restart-window", grown + burst(200_000, 30, 40)) == 0
+    assert found("restart-window", grown, settings={"a": {"net.ipv4.tcp_slow_start_after_idle": 0}}).undecided
+    assert found("restart-window", grown, settings={"a": {"cc": "bbr"}}).undecided
+
+
+def test_fast_retransmit_does_not_wait_for_the_timer() -> None:
+    """RFC 5681, 3.2."""
+    acks = "".join(f"20000 a < A ack 0 sack 1000:{n}000\n" for n in range(2, 7))
+    text = HELLO + burst(10000, 0, 8) + acks
+    assert violations("fast-retransmit", text + "240000 a > A 0:1000") == 1
+    assert violations("fast-retransmit", text + "20000 a > A 0:1000") == 0
+    assert violations("fast-retransmit", text + "21000 a < A ack 8000\n240000 a > A 8000:9000") == 0
+
+
+SENT = "10000 send open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 8 delivered 1\n"
+
+
+@pytest.mark.parametrize(("pipe", "time", "count"), [(10, 10000, 0), (11, 10000, 1), (11, 40000, 0), (12, 40000, 1)])
+def test_nothing_is_sent_beyond_the_congestion_window(pipe: int, time: int, count: int) -> None:
+    """RFC 5681, 3.1: but a tail loss probe, after a time."""
+    sent = f"{time} send open una 0 nxt 11000 cwnd 10 ssthresh 99 pipe {pipe} prior 10 delivered 1\n"
+    assert violations("cwnd-respected", FIRST, trace=SENT + sent) == count
+
+
+@pytest.mark.parametrize(("cwnd", "state", "count"), [(12, "open", 0), (13, "open", 1), (13, "recovery", 0)])
+def test_the_window_grows_by_what_is_acknowledged(cwnd: int, state: str, count: int) -> None:
+    """RFC 5681, 3.1, by the bytes of RFC 3465."""
+    ack = f"20000 ack {state} una 2000 nxt 9000 cwnd {cwnd} ssthresh 99 pipe 7 prior 9 delivered 3\n"
+    assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
+
+
+@pytest.mark.parametrize(("una", "state", "count"), [(8999, "cwr", 1), (9000, "cwr", 0), (8999, "loss", 0)])
+def test_the_window_is_reduced_once_in_a_round_trip(una: int, state: str, count: int) -> None:
+    """RFC 6582, 3.2."""
+    first = "20000 ack recovery una 0 nxt 9000 cwnd 5 ssthresh 5 pipe 8 prior 9 delivered 2\n"
+    second = f"21000 ack {state} una {una} nxt 12000 cwnd 2 ssthresh 2 pipe 3 prior 9 delivered 9\n"
+    assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
+
+
+@pytest.mark.parametrize(
+    ("cc", "ssthresh", "count"), [("reno", 5, 0), ("reno", 6, 1), ("cubic", 7, 0), ("cubic", 8, 1), ("bic", 7, 0)]
+)
+def test_a_loss_reduces_the_window(cc: str, ssthresh: int, count: int) -> None:
+    """RFC 5681, 3.1; RFC 9438, 4.6."""
+    ack = f"20000 ack recovery una 0 nxt 9000 cwnd 7 ssthresh {ssthresh} pipe 7 prior 9 delivered 2\n"
+    assert violations("reduction-at-loss", FIRST, trace=SENT + ack, cc=cc) == count
+    assert found("reduction-at-loss", FIRST, settings={"a": {"cc": "htcp"}}, events=events(SENT + ack)).undecided
+
+
+def test_no_more_is_sent_in_recovery_than_was_delivered() -> None:
+    """RFC 9937, 6.2: and a segment."""
+    ack = "20000 ack recovery una 0 nxt 9000 cwnd 7 ssthresh 5 pipe 5 prior 9 delivered 2\n"
+    again = "20000 retransmit recovery una 0 nxt 9000 cwnd 7 ssthresh 5 pipe {} prior {} delivered 2\n"
+    twice = ack + again.format(6, 5) + again.format(7, 6)
+    assert violations("prr-bound", FIRST, trace=SENT + twice) == 0
+    assert violations("prr-bound", FIRST, trace=SENT + twice + again.format(8, 7)) == 1
+    other = {"a": {"cc": "reno_halving"}}
+    assert found("prr-bound", FIRST, settings=other, events=events(SENT + twice)).undecided
+
+
+@pytest.mark.parametrize(("nxt", "count"), [(12000, 0), (13000, 1)])
+def test_outstanding_data_is_at_most_the_window_and_two_segments(nxt: int, count: int) -> None:
+    """RFC 3042, 2."""
+    sent = f"20000 send disorder una 0 nxt {nxt} cwnd 10 ssthresh 99 pipe 10 prior 9 delivered 3\n"
+    no_rack: dict[str, Any] = {"net.ipv4.tcp_recovery": 0}
+    assert violations("limited-transmit", FIRST, trace=SENT + sent, **no_rack) == count
+    assert found("limited-transmit", FIRST, events=events(SENT + sent)).undecided
+
+
+def test_without_a_trace_the_window_is_not_known() -> None:
+    for rule in ("cwnd-respected", "growth-per-ack", "reduction-once", "reduction-at-loss", "prr-bound"):
+        assert "not traced" in found(rule, FIRST).undecided
+
+
+def test_segments_of_an_aggregate_count_each() -> None:
+    assert violations("initial-window", HELLO + "10000 a > A 0:11000 ack 0 segs 11") == 1
+    assert violations("initial-window", HELLO + "10000 a > A 0:10000 ack 0 segs 10") == 0
+    text = HELLO + "10000 a > A 0:10000 ack 0 segs 10\n20000 a < A ack 2000\n20000 a > A 10000:{}000 ack 0 segs {}"
+    assert violations("slow-start-growth", text.format(14, 4)) == 0
+    assert violations("slow-start-growth", text.format(15, 5)) == 1

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Retransmissions, and the timers behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller.tests.rules.conversation import HELLO, HELLO_B, found
+
+NO_RACK = {"a": {"net.ipv4.tcp_recovery": 0}}
+FLIGHT = (
+    HELLO
+    + """
+    10000 a > A 0:1000 ack 0
+    10000 a > A 1000:2000 ack 0
+    10000 a > A 2000:3000 ack 0
+    10000 a > A 3000:4000 ack 0
+    10000 a > A 4000:5000 ack 0
+    10000 a > A 5000:6000 ack 0
+"""
+)
+"""Six segments after a handshake with an RTT of 10 ms."""
+THREE_SACKED = (
+    FLIGHT
+    + """
+    20000 a < A ack 0 sack 1000:2000
+    20000 a < A ack 0 sack 1000:3000
+    20000 a < A ack 0 sack 1000:4000
+"""
+)
+
+
+def violations(rule: str, text: str, **more: Any) -> int:
+    result = found(rule, text, **more)
+    assert not result.undecided
+    return result.count
+
+
+def test_segments_that_are_entirely_acknowledged_are_removed() -> None:
+    """RFC 9293, 3.10.7.4: what is acknowledged in part may be sent again."""
+    text = FLIGHT + "20000 a < A ack 2500\n230000 a > A {}"
+    assert violations("rtx-of-acked", text.format("1000:2000")) == 1
+    assert violations("rtx-of-acked", text.format("2000:3000")) == 0
+    assert violations("rtx-of-acked", text.format("2499:2500")) == 0  # a probe
+
+
+def test_a_segment_that_is_sacked_is_skipped() -> None:
+    """RFC 2018, 5.1."""
+    text = THREE_SACKED + "20000 a > A 0:1000\n20000 a > A {}"
+    assert violations("rtx-of-sacked", text.format("3000:4000")) == 1
+    assert violations("rtx-of-sacked", text.format("4000:5000")) == 0
+
+
+def test_a_segment_is_retransmitted_if_the_timer_expires() -> None:
+    """RFC 793, 2.6: or after ACKs that show a loss."""
+    assert violations("rtx-without-evidence", FLIGHT + "21000 a > A 0:1000") == 1
+    assert violations("rtx-without-evidence", FLIGHT + "230000 a > A 0:1000") == 0
+    assert violations("rtx-without-evidence", THREE_SACKED + "21000 a > A 0:1000") == 0
+    plain = FLIGHT + "20000 a < A ack 0\n" * 3 + "20000 a > A 0:1000"
+    assert violations("rtx-without-evidence", plain) == 0
+    assert violations("rtx-without-evidence", plain.replace("20000 a < A ack 0\n", "", 1)) == 1
+
+
+def test_a_partial_ack_of_a_retransmission_is_evidence() -> None:
+    """RFC 6582, 3.2: the next hole is sent again at once."""
+    partial = FLIGHT + "20000 a < A ack 0\n" * 3 + "20000 a > A 0:1000\n30000 a < A ack 2000\n30000 a > A 2000:3000"
+    assert violations("rtx-without-evidence", partial) == 0
+
+
+@pytest.mark.parametrize(("sacked", "count"), [("1000:3000", 1), ("1000:3001", 0)])
+def test_more_than_two_segments_are_sacked(sacked: str, count: int) -> None:
+    """RFC 6675, 4."""
+    text = FLIGHT + f"20000 a < A ack 0 sack {sacked}\n20000 a > A 0:1000"
+    assert violations("dup-threshold", text, settings=NO_RACK) == count
+
+
+def test_a_timeout_needs_no_duplicate_acks() -> None:
+    text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n230000 a > A 0:1000"
+    assert violations("dup-threshold", text, settings=NO_RACK) == 0
+
+
+def test_what_is_late_by_less_than_the_reordering_window_is_not_lost() -> None:
+    """RFC 8985, 6.2: a quarter of the RTT of 10 ms."""
+    text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n{} a > A 0:1000"
+    assert violations("rack-too-early", text.format(22400)) == 1
+    assert violations("rack-too-early", text.format(22500)) == 0
+    assert violations("rack-too-early", THREE_SACKED + "20000 a > A 0:1000") == 0
+
+
+def test_a_retransmission_is_not_lost_before_an_rtt() -> None:
+    """RFC 8985, 6.2."""
+    again = THREE_SACKED + "20000 a > A 0:1000\n{0} a < A ack 0 sack 1000:5000\n{0} a > A 0:1000"
+    assert violations("rack-too-early", again.format(25000)) == 1
+    assert violations("rack-too-early", again.format(30000)) == 0
+
+
+def test_the_rto_has_a_minimum() -> None:
+    """RFC 6298, 2.4; Linux's is 200 ms, or what tcp_rto_min_us says."""
+    assert violations("rto-minimum", FLIGHT + "200000 a > A 0:1000") == 1
+    assert violations("rto-minimum", FLIGHT + "210000 a > A 0:1000") == 0
+    least = {"a": {"net.ipv4.tcp_rto_min_us": 50_000}}
+    assert violations("rto-minimum", FLIGHT + "200000 a > A 0:1000", settings=least) == 0
+
+
+def test_the_rto_is_srtt_and_four_times_the_variation() -> None:
+    """RFC 6298, 2.3: after one sample of 100 ms it is 300 ms."""
+    slow = """
+        0      a > S win 64000
+        100000 a < SA ack 0 win 64000
+        100000 a > A ack 0
+        100000 a > A 0:1000 ack 0
+        100000 a > A 1000:2000 ack 0
+        {} a > A 0:1000
+    """
+    assert violations("rto-by-rtt", slow.format(390_000)) == 1
+    assert violations("rto-by-rtt", slow.format(400_000)) == 0
+
+
+def test_the_earliest_segment_is_retransmitted() -> None:
+    """RFC 6298, 5.4: a tail loss probe is of the last."""
+    assert violations("rto-first-segment", FLIGHT + "230000 a > A 1000:2000") == 1
+    assert violations("rto-first-segment", FLIGHT + "230000 a > A 0:1000") == 0
+    assert violations("rto-first-segment", FLIGHT + "40000 a > A 5000:6000") == 0
+
+
+@pytest.mark.parametrize(
+    ("times", "count"),
+    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1500), 1)],
+)
+def test_the_host_must_double_the_rto(times: tuple[int, ...], count: int) -> None:
+    """RFC 6298, 5.5: 220 ms after the flight, then 440 ms, then 880 ms."""
+    text = FLIGHT + "\n".join(f"{time}000 a > A 0:1000" for time in times)
+    assert violations("rto-backoff", text) == count
+    assert found("rto-backoff", text, settings={"a": {"net.ipv4.tcp_thin_linear_timeouts": 1}}).undecided
+
+
+def test_the_rto_collapses_after_a_measurement() -> None:
+    """RFC 6298, 5."""
+    text = FLIGHT + "230000 a > A 0:1000\n240000 a < A ack 6000\n240000 a > A 6000:7000\n"
+    measured = text + "250000 a < A ack 7000\n250000 a > A 7000:8000\n{} a > A 7000:8000"
+    assert violations("rto-restored", measured.format(700_000)) == 1
+    assert violations("rto-restored", measured.format(470_000)) == 0
+    assert violations("rto-restored", text + "680000 a > A 6000:7000") == 0  # nothing measured: backed off
+
+
+def test_a_timeout_leaves_a_window_of_one_segment() -> None:
+    """RFC 5681, 3.1."""
+    text = FLIGHT + "230000 a > A 0:1000\n{} a > A 1000:2000"
+    assert violations("loss-window", text.format(230000)) == 1
+    assert violations("loss-window", text.format("240000 a < A ack 1000\n240000")) == 0
+
+
+def test_a_timeout_with_sacked_data_is_a_timeout_too() -> None:
+    """RFC 5681, 3.1 and RFC 6298, 5.5."""
+    text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n240000 a > A 0:1000\n"
+    assert violations("loss-window", text + "240000 a > A 2000:3000") == 1
+    assert violations("loss-window", text + "250000 a < A ack 2000\n250000 a > A 2000:3000") == 0
+    assert violations("rto-backoff", text + "480000 a > A 0:1000") == 1
+    assert violations("rto-backoff", text + "680000 a > A 0:1000") == 0
+
+
+def test_a_probe_waits_for_two_rtts() -> None:
+    """RFC 8985, 7.2."""
+    assert violations("tlp-too-early", FLIGHT + "28000 a > A 5000:6000") == 1
+    assert violations("tlp-too-early", FLIGHT + "31000 a > A 5000:6000") == 0
+
+
+def test_a_single_segment_waits_for_a_delayed_ack_too() -> None:
+    """RFC 8985, 7.2."""
+    alone = HELLO + "10000 a > A 0:1000 ack 0\n{} a > A 0:1000"
+    assert violations("tlp-too-early", alone.format(100_000)) == 1
+    assert violations("tlp-too-early", alone.format(215_000)) == 0
+
+
+def test_a_tail_is_probed_once() -> None:
+    """RFC 8985, 7.3."""
+    text = FLIGHT + "40000 a > A 5000:6000\n260000 a > A {}"
+    assert violations("tlp-single", text.format("5000:6000")) == 1
+    assert violations("tlp-single", text.format("0:1000")) == 0
+
+
+def test_a_tail_is_probed_without_sacked_data() -> None:
+    """RFC 8985, 7.2."""
+    text = FLIGHT + "20000 a < A ack 0{}\n60000 a > A 5000:6000"
+    assert violations("tlp-in-recovery", text.format(" sack 1000:2000")) == 1
+    assert violations("tlp-in-recovery", text.format("")) == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "times", "count"),
+    [
+        ("6.1", (1000, 3000, 7000), 0),
+        ("6.1", (1000, 2000), 1),
+        ("6.12", (1000, 2000, 3000, 4000, 5000, 7000), 0),
+        ("6.12", (1000, 2000, 3000, 4000, 5000, 6000), 1),
+        ("6.12", (500,), 1),
+    ],
+)
+def test_a_syn_is_retransmitted_after_a_second_and_doubles(kernel: str, times: tuple[int, ...], count: int) -> None:
+    """RFC 6298, 2.1 and 5.5; since 6.5 Linux begins with four intervals of a second."""
+    text = "0 a > S win 64000\n" + "\n".join(f"{time}000 a > S win 64000" for time in times)
+    assert violations("syn-backoff", text, settings={"a": {"kernel": kernel}}) == count
+
+
+def test_a_syn_ack_is_retransmitted_after_a_second_and_doubles() -> None:
+    """RFC 6298, 2.1 and 5.5; for another SYN at once."""
+    text = "0 b < S win 64000\n0 b > SA ack 0 win 64000\n"
+    assert violations("synack-backoff", text + "1000000 b > SA ack 0\n3000000 b > SA ack 0", host="b") == 0
+    assert violations("synack-backoff", text + "1000000 b > SA ack 0\n2000000 b > SA ack 0", host="b") == 1
+    assert violations("synack-backoff", text + "500000 b > SA ack 0", host="b") == 1
+    assert violations("synack-backoff", text + "500000 b < S\n500000 b > SA ack 0", host="b") == 0
+
+
+def test_keepalives_default_to_off() -> None:
+    """RFC 9293, 3.8.4."""
+    text = FLIGHT + "20000 a < A ack 6000\n1020000 a > A 5999:5999 ack 0"
+    assert violations("keepalive-idle", text, options={"keepalive": "off"}) == 1
+    assert violations("keepalive-idle", text, options={"keepalive": 1_000_000_000}) == 0
+    assert violations("keepalive-idle", text, options={"keepalive": 2_000_000_000}) == 1
+    window_probe = text.replace("ack 6000", "ack 6000 win 0")
+    assert violations("keepalive-idle", window_probe, options={"keepalive": "off"}) == 1  # the old edge is above
+    assert found("keepalive-idle", text).undecided
+
+
+def test_retransmissions_of_a_host_with_a_queue_are_undecided() -> None:
+    text = FLIGHT + "21000 a > A 0:1000"
+    assert found("rtx-without-evidence", text, settings={"a": {"htb_rate": 1}}).undecided
+    assert found("rtx-without-evidence", text, settings={"s": {"fate": "corrupt data 1 of f"}}).undecided
+    middle = "20000 a > A 0:1000 ack 0\n21000 a > A 0:1000 ack 0"
+    assert found("rtx-without-evidence", middle).undecided
+
+
+def test_the_other_end_is_judged_alike() -> None:
+    text = HELLO_B + "15000 b > A 0:1000 ack 0\n15000 b > A 1000:2000 ack 0\n16000 b > A 0:1000 ack 0"
+    assert violations("rtx-without-evidence", text, host="b") == 1
