@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from controller.tests.rules.conversation import HELLO, HELLO_B, found
 
 ECN = """
