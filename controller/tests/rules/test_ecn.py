@@ -206,6 +206,8 @@ def test_the_ece_flag_must_be_set_if_and_only_if_dctcp_ce_is_true() -> None:
     assert found(rule, talk.format("E", "E", 3000, ""), **more).count == 1
     assert found(rule, talk.format("E", "E", 2000, "E"), **more).count == 1
     assert found(rule, talk.format("", "", 3000, "E"), host="b").count == 0
+    gap = talk.format("E", "E", 2000, "").replace("2000:3000", "4000:5000").replace("ack 3000", "ack 2000")
+    assert found(rule, gap, **more).count == 0
 
 
 ACCURATE_B = """
@@ -247,3 +249,23 @@ def test_the_accecn_option_has_the_least_significant_bits_of_the_counters_of_byt
     assert found("accecn-bytes", talk.format(500, 1001), host="b").count == 0
     assert found("accecn-bytes", talk.format(500, 1000), host="b").count == 1
     assert found("accecn-bytes", talk.format(1500, 1001), host="b").count == 1
+
+
+def test_a_dctcp_receiver_acknowledges_data_with_ce_and_without_it_apart() -> None:
+    """RFC 8257, 3.2."""
+    talk = (
+        ECN_B
+        + """
+        20000 b < A 0:1000 ack 0 ecn 3
+        20100 b < A 1000:2000 ack 0 ecn 2
+        {}
+        20100 b > A ack 2000
+    """
+    )
+    rule, more = "dctcp-marks-apart", {"host": "b", "settings": DCTCP}
+    assert found(rule, talk.format("20100 b > AE ack 1000"), **more).count == 0
+    result = found(rule, talk.format(""), **more)
+    assert result.count == 1
+    assert result.first[0].text == "received 0 with CE, and acknowledged it without ECE, up to 2000"
+    assert found(rule, talk.format("20100 b > A ack 1000"), **more).count == 1
+    assert found(rule, talk.format(""), host="b").count == 0

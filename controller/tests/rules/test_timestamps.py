@@ -112,3 +112,18 @@ def test_a_segment_below_ts_recent_is_not_acceptable() -> None:
     assert found("timestamp-old", talk.format(1018, 1000), host="b").count == 0
     assert found("timestamp-old", talk.format(1018, 2000), host="b").count == 1
     assert found("timestamp-old", talk.format(1019, 2000), host="b").count == 0
+
+
+def test_linux_takes_the_ack_at_a_change_of_ce_for_one_of_all_that_arrived() -> None:
+    talk = (
+        STAMPS_B
+        + """
+        20000 b < A 0:1000 ack 0 ts 1020/5000 ecn 2
+        20100 b < A 1000:2000 ack 0 ts 1020/5000 ecn 3
+        20100 b > A ack 1000 ts 5015/1020
+        21000 b < A 2000:3000 ack 0 ts 1021/5000 ecn 2
+        21000 b > A ack 3000 ts 5016/1021
+    """
+    )
+    assert found("timestamp-echo", talk, host="b").count == 1
+    assert found("timestamp-echo", talk, host="b", settings={"b": {"cc": "dctcp"}}).count == 0

@@ -29,17 +29,24 @@ def check(trace: Trace, other: Trace | None) -> Found:
     # Data that arrived before, and not ECN-capable data, change nothing (__tcp_ecn_check_ce()).
     data = ~trace.out & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)
     last = trace.latest(data)
-    former = np.where(last >= 0, last[last], -1)
-    state = (last >= 0) & ecn.marked[last]
-    was = (former >= 0) & ecn.marked[former]
-    echo = trace.has(ECE)
-    older = (last >= 0) & (trace["ack"] <= trace.rcv_nxt[last]) & (last >= trace.instant) & (echo == was)
+    mark, echo = ecn.marked & data, trace.has(ECE)
+    # An ACK says what the packet said whose data it ends with: those at one instant are processed one by one, and one
+    # from before is acknowledged at a change.  An ACK number that is older, or below a gap, may go
+    # with any of them.
+    oldest = np.where(last >= trace.instant, last[trace.instant], last)
+    begins = oldest < 0
+    oldest = np.where(begins, trace.first, oldest)
+    ended = trace.reached(trace.arrived_to, data, trace["ack"])
+    any_like = np.where(echo, trace.latest(mark), trace.latest(data & ~mark)) >= oldest
+    any_like |= begins & ~echo
+    above_gap = (ended < last) & (trace.rcv_nxt <= trace["ack"])
+    like = np.where((ended >= oldest) & ~above_gap, mark[ended] == echo, any_like)
     known = ecn.answers & ecn.classic & ~ecn.ended & (last >= 0) & (trace.rcv_nxt > NEVER) & (trace.reading_ns == 0)
     return where(
-        np.asarray(known & (echo != state) & ~older),
+        np.asarray(known & ~like),
         lambda row: (
             f"sends an ACK of {trace['ack'][row]} {'with' if echo[row] else 'without'} ECE, and the last data, "
-            f"{trace['seq'][last[row]]}, came {'with' if state[row] else 'without'} CE"
+            f"{trace['seq'][last[row]]}, came {'with' if mark[last[row]] else 'without'} CE"
         ),
         last,
     )

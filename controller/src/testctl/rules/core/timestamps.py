@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
+from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.trace import NEVER, Trace
 
 
@@ -25,26 +26,38 @@ class Timestamps:
 
     @cached_property
     def recent_at_most(self) -> Ints:
-        """The highest timestamp of what arrived and began no higher than the last ACK that was sent (RFC 7323, 4.3)."""
-        trace = self.trace
+        """The highest timestamp of what arrived and began no higher than the last ACK that was sent (RFC 7323, 4.3).
+
+        To a DCTCP host of Linux the last ACK is one of all that had arrived, whatever its number.
+        """
+        trace, ack = self.trace, self.trace["ack"]
+        acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+        last = trace.highest(np.maximum(ack, trace.rcv_nxt), acks) if Ecn(trace).dctcp else trace.acked
         # An ACK that leaves an arrival out was sent before TCP processed it: the ACK counts too, for what follows.
-        ack = trace.following(trace.out & trace.has(ACK))
-        waits = ~trace.out & (trace["tsval"] >= 0) & ~trace.has(RST) & (ack >= 0)
-        waits &= (trace["ack"][ack] >= trace["seq"]) & (trace["ack"][ack] < trace.end)
+        later = trace.reached(ack, acks, trace["seq"])
+        waits = self._arrives & (later > np.arange(len(trace))) & (ack[later] < trace.end)
         processed = np.full(len(trace), NEVER)
-        np.maximum.at(processed, ack[waits], trace["tsval"][waits])
-        return np.maximum(trace.highest(trace["tsval"], self._recorded), trace.highest(processed, processed > NEVER))
+        np.maximum.at(processed, later[waits], trace["tsval"][waits])
+        if Ecn(trace).dctcp:
+            after = trace.following(acks)
+            waits = self._arrives & (after >= 0) & (ack[after] < trace.end) & (trace.rcv_nxt[after] >= trace["seq"])
+            np.maximum.at(processed, after[waits], trace["tsval"][waits])
+        return np.maximum(self._recent(last), trace.highest(processed, processed > NEVER))
 
     @cached_property
     def recent_at_least(self) -> Ints:
         """Likewise of what TCP can't have refused, nor left waiting: before the row's instant, and acceptable."""
         trace = self.trace
         acceptable = (trace.end > trace.rcv_nxt) & (trace.end <= trace.offered) & (trace["ack"] >= trace.una)
-        sure = trace.has(SYN) | acceptable & (trace.rcv_nxt > NEVER) & ~trace.refused & (trace["ack"] <= trace.nxt)
-        return np.asarray(trace.highest(trace["tsval"], self._recorded & sure)[trace.instant])
+        sure = acceptable & (trace.rcv_nxt > NEVER) & ~trace.refused & (trace["ack"] <= trace.nxt)
+        return np.asarray(self._recent(np.where(sure, trace.acked, NEVER))[trace.instant])
 
     @cached_property
-    def _recorded(self) -> Bools:
+    def _arrives(self) -> Bools:
+        return np.asarray(~self.trace.out & (self.trace["tsval"] >= 0) & ~self.trace.has(RST))
+
+    def _recent(self, last_ack: Ints) -> Ints:
+        """The highest timestamp of SYNs, and of what began no higher than these numbers."""
         trace = self.trace
-        there = ~trace.out & (trace["tsval"] >= 0) & ~trace.has(RST)
-        return np.asarray(there & (trace.has(SYN) | (trace["seq"] <= trace.acked)))
+        recorded = self._arrives & (trace.has(SYN) | (trace["seq"] <= last_ack))
+        return trace.highest(trace["tsval"], recorded)
