@@ -269,3 +269,15 @@ def test_a_dctcp_receiver_acknowledges_data_with_ce_and_without_it_apart() -> No
     assert result.first[0].text == "received 0 with CE, and acknowledged it without ECE, up to 2000"
     assert found(rule, talk.format("20100 b > A ack 1000"), **more).count == 1
     assert found(rule, talk.format(""), host="b").count == 0
+
+
+def test_the_flags_of_the_syn_ack_feed_back_the_ecn_field_that_arrived_on_the_syn() -> None:
+    """RFC 9768, 3.1.5, and of the ACK behind it that of the SYN-ACK."""
+    rule = "accecn-handshake"
+    assert found(rule, ACCURATE_B, host="b").count == 0
+    marked = ACCURATE_B.replace("ae 1", "ae 1 ecn 3")
+    assert found(rule, marked, host="b").count == 1
+    assert found(rule, marked.replace("SAC ack 0", "SAC ack 0 ae 1"), host="b").count == 0
+    client = ACCURATE_B.replace("b <", "a >>").replace("b >", "a <").replace(">>", ">")
+    assert found(rule, client).count == 0
+    assert found(rule, client.replace("AC ack 0\n", "AE ack 0\n").replace("SAE", "SAC")).count == 1
