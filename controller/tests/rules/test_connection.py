@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How connections begin and end, the numbers of what is sent, and its size."""
+"""How connections begin and end, and the numbers and sizes of their packets."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def test_a_dctcp_receiver_acknowledges_data_with_ce_and_without_it_apart() -> No
 
 
 def test_the_flags_of_the_syn_ack_feed_back_the_ecn_field_that_arrived_on_the_syn() -> None:
-    """RFC 9768, 3.1.5, and of the ACK behind it that of the SYN-ACK."""
+    """RFC 9768, 3.1.5; the ACK behind it feeds back the SYN-ACK's."""
     rule = "accecn-handshake"
     assert found(rule, ACCURATE_B, host="b").count == 0
     marked = ACCURATE_B.replace("ae 1", "ae 1 ecn 3")

@@ -59,7 +59,7 @@ def test_a_timestamp_clock_frequency_in_the_range_of_1_ms_to_1_s_per_tick() -> N
 
 
 def test_tsval_is_copied_to_ts_recent_if_the_segment_began_at_the_last_ack_that_was_sent() -> None:
-    """RFC 7323, 4.3: of two segments that are acknowledged together, the earlier; of what is above a gap, none."""
+    """RFC 7323, 4.3: the earlier of two segments that are acknowledged together, and none above a gap."""
     delayed = (
         STAMPS_B
         + """

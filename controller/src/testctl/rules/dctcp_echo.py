@@ -30,9 +30,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     data = ~trace.out & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)
     last = trace.latest(data)
     mark, echo = ecn.marked & data, trace.has(ECE)
-    # An ACK says what the packet said whose data it ends with: those at one instant are processed one by one, and one
-    # from before is acknowledged at a change.  An ACK number that is older, or below a gap, may go
-    # with any of them.
+    # An ACK has the mark of the packet whose data it ends with: those at one instant are processed one by one, and one
+    # from before is acknowledged at a change.  An ACK number that is older, or below a gap,
+    # may go with any of them.
     oldest = np.where(last >= trace.instant, last[trace.instant], last)
     begins = oldest < 0
     oldest = np.where(begins, trace.first, oldest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent has no gaps."""
+"""New data leaves no gap."""
 
 from __future__ import annotations
 

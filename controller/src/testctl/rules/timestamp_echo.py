@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timestamp that is echoed is that of the segment to which the last ACK belongs."""
+"""ACKs echo the timestamp of the segment that they acknowledge first."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SPEC = RuleSpec(
     quote="the timestamp value sent in a segment is monotonically non-decreasing",
 )
 _HALF = 1 << 31
-"""Numbers of 32 bits wrap: what is that much lower is higher."""
+"""Numbers of 32 bits wrap: a timestamp that much lower is higher."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:

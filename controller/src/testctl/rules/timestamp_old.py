@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PAWS: what is older than TS.Recent is not taken."""
+"""PAWS: data older than TS.Recent is not taken."""
 
 from __future__ import annotations
 

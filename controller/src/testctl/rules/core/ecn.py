@@ -16,8 +16,10 @@ _BOTH = ECE | CWR
 
 @dataclass
 class Ecn:
-    """Masks over the rows of a trace; a connection whose handshake says different things is in none of `classic`,
-    `accurate` and `off`."""
+    """Masks over the rows of a trace.
+
+    A connection is of `classic`, `accurate` or `off`; not, where SYNs or SYN-ACKs of its handshake differ.
+    """
 
     trace: Trace
 
