@@ -100,9 +100,13 @@ class Trace:
     @cached_property
     def from_syn(self) -> Bools:
         """Rows of connections whose SYN this host's capture has: all of the connection is here."""
-        syn = np.zeros(len(self._firsts), np.bool_)
-        syn[self._group[self.has(SYN)]] = True
-        return syn[self._group]
+        return self.anywhere(self.has(SYN))
+
+    def anywhere(self, of: Bools) -> Bools:
+        """Rows of connections that have a row of the mask."""
+        some = np.zeros(len(self._firsts), np.bool_)
+        some[self._group[of]] = True
+        return np.asarray(some[self._group])
 
     # -- what held just before a row -------------------------------------------------------------------------------
 

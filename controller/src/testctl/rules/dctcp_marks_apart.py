@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A DCTCP receiver acknowledges data with CE and data without it apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, ECE, RST, SYN
+from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="dctcp-marks-apart",
+    must="The ACK that covers data has ECE exactly if the data has CE: no ACK covers data of both kinds.",
+    source="RFC 8257, 3.2",
+    level="MUST",
+    quote="If the CE codepoint is not set and DCTCP.CE is true, set DCTCP.CE to false and send an immediate ACK.",
+    linux="Before 4.19 (and 4.18's stable releases) the ACK at a change took the place of one that was delayed "
+    "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    ecn = Ecn(trace)
+    if not ecn.dctcp:
+        return Found()
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ((trace["flags"] & (RST | SYN)) == 0)
+    there = trace.arrived_to
+    # In order alone: what fills a gap is acknowledged with data that had arrived before it.
+    inside = (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt) & (there == trace.end)
+    data = ecn.classic & ~trace.out & trace.data & inside & ~trace.refused & (trace["ecn"] > 0) & ~ecn.ended
+    answer = trace.reached(trace["ack"], acks, there)
+    mixed = trace.has(ECE)[answer] != ecn.marked
+    return where(
+        np.asarray(data & (answer >= 0) & mixed & (trace.reading_ns == 0)),
+        lambda row: (
+            f"received {trace['seq'][row]} {'with' if ecn.marked[row] else 'without'} CE, and acknowledged it "
+            f"{'without' if ecn.marked[row] else 'with'} ECE, up to {trace['ack'][answer[row]]}"
+        ),
+        answer,
+    )

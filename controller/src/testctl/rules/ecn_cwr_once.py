@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CWR once for a reduction of the window."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import CWR, ECE, SYN
+from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ecn-cwr-once",
+    must="CWR is set once for a reduction: an ACK with ECE or a retransmission came since the last.",
+    source="RFC 3168, 6.1.2",
+    level="SHOULD",
+    quote="it SHOULD set the CWR bit only on the first new data packet that it transmits",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    ecn = Ecn(trace)
+    cwr = trace.out & trace.has(CWR) & ~trace.has(SYN)
+    again = trace.out & trace.data & (trace.end <= trace.nxt)
+    echo = ~trace.out & trace.has(ECE) & ~trace.has(SYN)
+    before = trace.latest(cwr)
+    reason = np.maximum(trace.latest(echo), trace.latest(again))
+    # A retransmission before the last CWR may be the reason of both, until all that was out then is acknowledged.
+    recovering = (before >= 0) & (trace.highest(trace.nxt, again)[before] > trace.una[before])
+    unclear = recovering | (trace.nxt <= NEVER)
+    return where(
+        np.asarray(cwr & ecn.classic & (reason < before) | cwr & ecn.classic & (reason < 0)) & ~unclear,
+        lambda row: f"sends {trace['seq'][row]} with CWR, and had no reason to reduce its window since the last",
+        before,
+    )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ECE from the first CE until CWR."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import CWR, ECE
+from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="ecn-echo",
+    must="From data with CE on, all ACKs have ECE until CWR arrives.",
+    source="RFC 3168, 6.1.3",
+    level="MUST",
+    quote="that TCP receiver continues to set the ECN-Echo flag in all the ACK packets it sends [...] until it "
+    "receives a CWR packet",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    ecn = Ecn(trace)
+    if ecn.dctcp:
+        return Found()
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    since = trace.latest(ecn.marked & ecn.acceptable)
+    reset = trace.latest(~trace.out & trace.has(CWR))
+    echoing = (since >= 0) & (since >= reset) & (since < trace.instant)
+    broken = ecn.answers & ecn.classic & ~ecn.ended & echoing & ~trace.has(ECE) & (trace.reading_ns == 0)
+    return where(
+        np.asarray(broken),
+        lambda row: (
+            f"sends an ACK of {trace['ack'][row]} without ECE; {trace['seq'][since[row]]} had arrived with CE, and no "
+            "CWR since"
+        ),
+        since,
+    )

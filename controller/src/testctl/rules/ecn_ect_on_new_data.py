@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""New data is ECN-capable."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="ecn-ect-on-new-data",
+    must="New data of a connection that uses ECN is ECN-capable.",
+    source="RFC 3168, 6.1.2",
+    level="SHOULD",
+    quote="For a TCP connection using ECN, new data packets are transmitted with an ECT codepoint set in the IP "
+    "header.",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    ecn = Ecn(trace)
+    fresh = trace.out & trace.data & (trace.nxt > NEVER) & (trace["seq"] >= trace.nxt)
+    return where(
+        np.asarray(fresh & (ecn.classic | ecn.accurate) & (trace["ecn"] == 0)),
+        lambda row: f"sends {trace['seq'][row]} for the first time without ECT",
+    )

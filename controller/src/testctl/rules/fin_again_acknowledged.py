@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A FIN that comes again is acknowledged again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, FIN, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="fin-again-acknowledged",
+    must="A FIN that comes again is acknowledged, in TIME-WAIT too.",
+    source="RFC 9293, 3.10.7.4",
+    level="MUST",
+    quote="The only thing that can arrive in this state is a retransmission of the remote FIN. Acknowledge it, and "
+    "restart the 2 MSL timeout.",
+    linux="Packets that are not acceptable are answered once in tcp_invalid_ratelimit, 500 ms "
+    "(tcp_oow_rate_limited()).",
+)
+_LIMIT_NS = 500_000_000
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
+    again = ~trace.out & trace.has(FIN) & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.end <= trace.rcv_nxt)
+    answer = trace.following(acks)
+    limit = int(trace.settings.get("net.ipv4.tcp_invalid_ratelimit", 500)) * 1_000_000
+    last = trace.latest(acks)
+    limited = (last >= 0) & (trace["time_ns"] - trace["time_ns"][last] <= limit)
+    return where(
+        trace.late(np.asarray(again & ~limited), answer, _LIMIT_NS),
+        lambda row: f"received the FIN {trace.end[row] - 1} again, and did not acknowledge it",
+        last,
+    )

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing new behind the FIN."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import FIN, RST, SYN
+from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="fin-is-last",
+    must="Nothing new is sent behind the FIN, and a FIN that is sent again has the same number.",
+    source="RFC 9293, 3.6",
+    level="MUST",
+    quote="CLOSE is an operation meaning 'I have no more data to send.'",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    fin = trace.out & trace.has(FIN)
+    end = trace.highest(trace.end, fin)
+    opened = trace.latest(trace.has(SYN)) > trace.latest(fin)
+    sent = trace.out & (trace.data | fin) & ~trace.has(RST) & (end > NEVER) & ~opened
+    return where(
+        np.asarray(sent & np.where(fin, trace.end != end, trace.end >= end)),
+        lambda row: f"sends {trace['seq'][row]} to {trace.end[row]}; the FIN before was {end[row] - 1}",
+        trace.latest(fin),
+    )

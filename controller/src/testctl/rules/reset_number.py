@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A RST has a number that the peer takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="reset-number",
+    must="A RST has the number SND.NXT, or the ACK number of the packet that it answers.",
+    source="RFC 9293, 3.5.2",
+    level="MUST",
+    quote="If the incoming segment has an ACK field, the reset takes its sequence number from the ACK field of the "
+    "segment",
+    linux="Where the peer took back its window from below SND.NXT it is the window's edge (tcp_acceptable_seq()).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    seq, rst = trace["seq"], trace.out & trace.has(RST) & trace.from_syn & (trace.nxt > NEVER)
+    acks = ~trace.out & trace.has(ACK)
+    last = trace.latest(acks)
+    answers = (last >= 0) & (seq == trace["ack"][last])
+    edge = (last >= 0) & (seq == trace["ack"][last] + trace["window"][last])
+    return where(
+        np.asarray(rst & (seq != trace.nxt) & ~answers & ~edge),
+        lambda row: f"sends a RST at {seq[row]}, and had sent up to {trace.nxt[row]}",
+        last,
+    )

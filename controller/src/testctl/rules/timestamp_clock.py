@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clock of timestamps ticks once in 1 ms to 1 s."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import RST, SYN
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.trace import Trace
+
+SPEC = RuleSpec(
+    name="timestamp-clock",
+    must="Timestamps grow by 1 in 1 ms to 1 s.",
+    source="RFC 7323, 5.4",
+    level="SHOULD",
+    quote="we choose a timestamp clock frequency in the range 1 ms to 1 sec per tick",
+    linux="A route with `features tcp_usec_ts` (since 6.7) has ticks of 1 us.",
+)
+_SHORTEST_NS, _LONGEST_NS = 1_000_000, 1_000_000_000
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.delayed:
+        return undecided(trace.delayed)
+    if not trace.exact:
+        return undecided("the host's clock is not the capture's")
+    time, value = trace["time_ns"], trace["tsval"]
+    sent = trace.out & (value >= 0) & ~trace.has(RST)
+    # Since the host's first packet behind its SYN, whose timestamp may be a SYN cookie.
+    first = trace.following(sent & ~trace.has(SYN))[trace.first]
+    passed, ticks = time - time[first], value - value[first]
+    known = sent & (first >= 0) & (np.arange(len(trace)) > first)
+    # A tick on either side may be cut off, and TCP takes a packet's time before the device has it.
+    broken = known & ((ticks > passed // _SHORTEST_NS + 2) | (ticks < passed // _LONGEST_NS - 1))
+    return where(
+        np.asarray(broken),
+        lambda row: f"sends timestamps that grew by {ticks[row]} in {passed[row] / 1e6:.1f} ms",
+        first,
+    )

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ACKs echo the timestamp of the segment that they acknowledge first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import ACK, RST
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.timestamps import Timestamps
+from testctl.rules.core.trace import NEVER, Trace
+
+SPEC = RuleSpec(
+    name="timestamp-echo",
+    must="ACKs echo TS.Recent, the highest timestamp of segments that began no higher than the last ACK then sent.",
+    source="RFC 7323, 4.3",
+    level="MUST",
+    quote="SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then SEG.TSval is copied to TS.Recent; otherwise, it is "
+    "ignored.",
+    linux="A segment whose ACK number is below SND.UNA changes nothing (tcp_ack(), old_ack).  Since 4.18 the ACK of "
+    "DCTCP for what came before a change of CE counts as one of RCV.NXT (__tcp_send_ack(), and tcp_select_window(), "
+    "which sets rcv_wup).",
+)
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.delayed or trace.corrupting:
+        return undecided(why)
+    stamps = Timestamps(trace)
+    echo, least, most = trace["tsecr"], stamps.recent_at_least, stamps.recent_at_most
+    acks = trace.out & trace.has(ACK) & ~trace.has(RST) & (trace["tsval"] >= 0) & stamps.agreed
+    broken = acks & ((echo < least) & (trace.reading_ns == 0) | (echo > most)) & (most > NEVER)
+    return where(
+        np.asarray(broken),
+        lambda row: f"echoes the timestamp {echo[row]}; TS.Recent is {max(least[row], 0)} to {most[row]}",
+        trace.latest(~trace.out),
+    )
