@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the reference pages from the specs: parameters, metrics, instruments and plan.schema.json."""
+"""Writes the reference pages from the specs: parameters, metrics, instruments, rules and plan.schema.json."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from testctl.metrics import metric_names
 from testctl.metrics import metrics as all_metrics
 from testctl.metrics.core.spec import INSTRUMENTS
 from testctl.plan import schema
+from testctl.rules import rules
 from testctl_agent.params import registry
 from testctl_agent.params.words import Word
 
@@ -114,6 +115,18 @@ def instruments() -> str:
     )
 
 
+def rules_of_tcp() -> str:
+    """Every rule."""
+    parts = [HEAD, "# Rules\n\nWhat every point is judged by, packet by packet ([rules.md](../rules.md)).\n\n"]
+    specs = [rule.spec for rule in rules().values()]
+    parts.append(table(("rule", "level", "source", "what must hold"),
+                       ((f"[{s.name}](#{s.name})", s.level, s.source, s.must) for s in specs)))  # fmt: skip
+    for spec in specs:
+        linux = f"\n\nLinux: {spec.linux}" if spec.linux else ""
+        parts.append(f"\n## {spec.name}\n\n{spec.must}\n\n> {spec.quote}\n\n{spec.source}, {spec.level}.{linux}\n")
+    return "".join(parts)
+
+
 def sentence(text: str) -> str:
     """Begun with a capital letter."""
     return text[:1].upper() + text[1:]
@@ -122,6 +135,7 @@ def sentence(text: str) -> str:
 def main(where: Path) -> None:
     (where / "parameters.md").write_text(parameters(), encoding="utf-8")
     (where / "metrics.md").write_text(metrics(), encoding="utf-8")
+    (where / "rules.md").write_text(rules_of_tcp(), encoding="utf-8")
     (where / "instruments.md").write_text(instruments(), encoding="utf-8")
     text = json.dumps(schema(metrics=metric_names()), indent=1, sort_keys=True)
     (where / "plan.schema.json").write_text(text + "\n", encoding="utf-8")
