@@ -32,6 +32,7 @@ from testctl_agent.spec.types import Amount, Choice, Value
 from testctl_agent.spec.units import Bytes, Rate
 
 _spec = partial(ParamSpec, kind="host")
+_LIMITER = ("[hosts, htb_rate, 10mbit]",)
 
 SPECS = [
     _spec(
@@ -39,18 +40,21 @@ SPECS = [
         help="Bytes that may wait in HTB; none: 1 MB",
         type=Amount(Bytes, least=1, most=2**31 - 1, none="none"),
         after=("htb_rate",),
+        beside=_LIMITER,
     ),
     _spec(
         name="htb_burst",
         help="Bucket of HTB; none: 10 us of its rate, at least 1600 bytes",
         type=Amount(Bytes, least=1, most=2**30 - 1, none="none"),
         after=("htb_rate",),
+        beside=_LIMITER,
     ),
     _spec(
         name="htb_ecn_threshold",
         help="Bytes waiting in HTB at which it marks (see htb_mark); none: it never marks",
         type=Amount(Bytes, least=1, most=2**31 - 1, none="none"),
         after=("htb_rate", "htb_mark"),
+        beside=_LIMITER,
     ),
     _spec(
         name="htb_mark",

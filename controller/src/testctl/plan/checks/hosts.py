@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks settings of hosts that depend on each other: those of a limiter and its rate, the MTU and IPv6."""
+"""Checks settings of hosts that depend on each other: a limiter and its rate, the MTU and IPv6."""
 
 from __future__ import annotations
 
