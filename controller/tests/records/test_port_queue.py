@@ -13,7 +13,10 @@ from testctl.records.schema import FATES
 from testctl.records.telemetry import Telemetry
 
 KIND = np.dtype(
-    [(name, "<u8") for name in ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "egress_port", "verdict", "fate")]
+    [
+        (name, "<u8")
+        for name in ("arrival_ns", "departure_ns", "queue_bytes", "wire_bytes", "egress_port", "verdict", "fate")
+    ]
     + [("ecn_out", "u1")]
 )
 

@@ -41,9 +41,7 @@ def test_words(kind: Any, text: str, swept: tuple[str, ...], others: tuple[str, 
 RATE = Changing(Rate, file=trace.value_of, value=trace.is_trace)
 
 
-@pytest.mark.parametrize(
-    ("kind", "data"), [(RATE, b"1\n1\n5\n"), (Sizes(), b"10kB 0.25\n20kB 0.5  # half\n1MB 1\n")]
-)
+@pytest.mark.parametrize(("kind", "data"), [(RATE, b"1\n1\n5\n"), (Sizes(), b"10kB 0.25\n20kB 0.5  # half\n1MB 1\n")])
 def test_the_value_of_a_file(kind: Any, data: bytes) -> None:
     """Its path stands in the plan; one that the run did not keep is not tried; written again it has the same value."""
     value = kind.file(data)

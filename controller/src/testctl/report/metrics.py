@@ -95,6 +95,10 @@ def _cell(metric: str, value: float | str | None) -> dict[str, Any]:
     return {"value": number, "shown": show_metric(metric, value), "text": isinstance(value, str)}
 
 
+NAMED = 3
+"""Flows of a point whose values stand in a cell with the names of the flows; of more the least and the greatest."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A metric in the tables of points: one number for all flows, or with `each` what each flow has."""
@@ -116,11 +120,23 @@ class Column:
         wide = point.metrics.get(POINT, {})
         flows = [wide] if self.metric in wide else _of_flows(point)
         values = [of.get(self.metric) for of in flows]
+        texts = [show_metric(self.metric, value) for value in values]
+        if 1 < len(flows) <= NAMED and len(set(texts)) > 1:
+            return self._named(point, values, texts)
         numbers = sorted(float(value) for value in values if isinstance(value, int | float))
         if numbers and len(numbers) == len(values):
             ends = dict.fromkeys(show_metric(self.metric, value) for value in (numbers[0], numbers[-1]))
             return numbers[0], " … ".join(ends)
-        return None, ", ".join(dict.fromkeys(show_metric(self.metric, value) for value in values))
+        return None, ", ".join(dict.fromkeys(texts))
+
+    def _named(self, point: RunPoint, values: Sequence[Any], texts: Sequence[str]) -> tuple[float | None, str]:
+        """The values of few flows with their names; a unit that all have stands once."""
+        names = [name for name in point.metrics if name != POINT and not is_background(name)]
+        units = {text.partition(" ")[2] for text in texts}
+        unit = units.pop() if len(units) == 1 else ""
+        short = [text.removesuffix(f" {unit}") if unit else text for text in texts]
+        least = min((float(value) for value in values if isinstance(value, int | float)), default=None)
+        return least, ", ".join(map(" ".join, zip(names, short, strict=True))) + (f" {unit}" if unit else "")
 
 
 def expected_metrics(summary: Mapping[str, Any]) -> list[str]:

@@ -36,7 +36,7 @@ MANY = 100
 """Points up to which all are listed."""
 _PLAIN_WIDTH = 160
 """Characters of a line of a table with sentences that is not for a terminal."""
-_LONGEST_CELL = 24
+_LONGEST_CELL = 32
 
 
 def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
@@ -121,7 +121,10 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
             console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
             names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
         numbers = _that_vary(numbers, expected_metrics(run.summary), shown, console)
-        numbers, left_out = _that_fit(numbers, free - sum(_width(*column) for column in names))
+        free -= sum(_width(*column) for column in names)
+        if sum(_width(*column) for column in numbers) > free:
+            numbers = [(_in_lines(heading), texts) for heading, texts in numbers]
+        numbers, left_out = _that_fit(numbers, free)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading, _ in names:
         table.add_column(heading, overflow="fold", style="dim" if heading == "point" else "")
@@ -162,13 +165,20 @@ def _that_fit(found: Sequence[tuple[str, list[str]]], free: int) -> tuple[list[t
             free -= width
             fit.append((heading, texts))
         else:
-            others.append(heading)
+            others.append(heading.replace("_\n", "_").replace("\n", " "))
     return fit, others
 
 
 def _width(heading: str, texts: Sequence[str]) -> int:
     """Characters of a column with the space beside it."""
-    return max(map(cell_len, (heading, *texts))) + 2
+    return max(map(cell_len, (*heading.split("\n"), *texts))) + 2
+
+
+def _in_lines(heading: str) -> str:
+    """A heading in two lines, broken where they are most alike."""
+    breaks = [at for at, letter in enumerate(heading, 1) if letter in "_ "]
+    at = min(breaks, key=lambda at: abs(2 * at - len(heading)), default=len(heading))
+    return f"{heading[:at].rstrip(' ')}\n{heading[at:]}" if at < len(heading) else heading
 
 
 def _cut(text: str) -> str:
