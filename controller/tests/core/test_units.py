@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from testctl.core.units import exact_metric
+from testctl.core.units import exact_metric, show_metric
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,16 @@ from testctl.core.units import exact_metric
 )
 def test_a_value_is_shown_to_six_digits_with_its_unit(metric: str, value: float | str, want: str) -> None:
     assert exact_metric(metric, value) == want
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "want"),
+    [
+        ("switch_queue_max_bytes", 999_968, "1 MB"),
+        ("switch_queue_max_bytes", 999_400, "999 kB"),
+        ("throughput_bps", 999_700_000, "1 Gb/s"),
+        ("latency_p99_us", 999_600, "1 s"),
+    ],
+)
+def test_a_number_is_never_1000_of_its_unit(metric: str, value: float, want: str) -> None:
+    assert show_metric(metric, value) == want

@@ -15,6 +15,10 @@ class Unit:
     size: float
 
 
+_ROUNDS_UP = 0.9995
+"""With three digits a number from here on is 1 of the next unit, not 1000 of its own."""
+
+
 def rate_unit(most_bps: float) -> Unit:
     """A readable unit for a rate."""
     return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
@@ -32,7 +36,7 @@ def byte_unit(most_bytes: float) -> Unit:
 
 def _pick(most: float, units: Sequence[Unit]) -> Unit:
     for unit in units:
-        if most >= unit.size:
+        if most >= unit.size * _ROUNDS_UP:
             return unit
     return units[-1]
 
@@ -92,7 +96,7 @@ def show_metric(name: str, value: float | str | None) -> str:
         return show_time(value * base)
     if kind == "bytes":
         unit = byte_unit(abs(value))
-        return f"{value / unit.size:.3g} {unit.name}"
+        return f"{_digits(value / unit.size)} {unit.name}"
     if float(value).is_integer() and abs(value) < 1e9:
         return f"{int(value)}"
     return f"{value:.3g}"
