@@ -43,13 +43,14 @@ class Judged:
 
 
 def judged(summary: Mapping[str, Any], points: Sequence[RunPoint], plan_text: str) -> list[Judged]:
-    """The expectations of a run, in the plan's order."""
+    """The expectations of a run, those that do not pass first, otherwise in the plan's order."""
     try:
         bounds = written_bounds(plan_text, PLAN)
     except PlanError:
         bounds = {}  # a plan of another version; its run is shown all the same
     entries = [item for item in summary.get("expectations") or [] if isinstance(item, Mapping)]
-    return [_judged(item, bounds.get(str(item.get("name", "")), Written()), points) for item in entries]
+    listed = [_judged(item, bounds.get(str(item.get("name", "")), Written()), points) for item in entries]
+    return sorted(listed, key=lambda expectation: expectation.verdict == "pass")
 
 
 def _judged(item: Mapping[str, Any], bound: Written, points: Sequence[RunPoint]) -> Judged:
