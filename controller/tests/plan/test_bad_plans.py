@@ -365,12 +365,13 @@ SHORT = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, 
 @pytest.mark.parametrize(
     ("tuples", "want"),
     [
-        ("  - [sender, htb_rate, [none, 1mbit]]\n  - [sender, htb_burst, 20kB]\n", "6:25: host sender, htb_burst: want "
-         "htb_rate too, at every point: there is no limiter without it; exclude the points without one"),
+        ("  - [sender, htb_rate, [none, 1mbit]]\n  - [sender, htb_burst, 20kB]\n", "6:25: host sender, htb_burst: "
+         "want htb_rate too, at every point: there is no limiter without it; exclude the points without one"),
         ("  - [sender, htb_buffer, 20kB]\n", "5:26: host sender, htb_buffer: want htb_rate too"),
         ("  - [bulk, family, 6]\n  - [all, mtu, [1500, 1279]]\n", "6:23: host sender, mtu: want at least 1280 with a "
          "flow over IPv6 (RFC 8200, section 5); got 1279"),
-        ("  - [sender, tcp_retries2, 256]\n", "5:28: host sender, tcp_retries2: want a whole number from 1 to 255; got 256"),
+        ("  - [sender, tcp_retries2, 256]\n", "5:28: host sender, tcp_retries2: want a whole number from 1 to 255; "
+         "got 256"),
     ],
 )  # fmt: skip
 def test_what_hosts_refuse_is_refused_before_the_run(tuples: str, want: str) -> None:

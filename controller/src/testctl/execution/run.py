@@ -136,8 +136,8 @@ def _refuse_too_large(plan: Plan, jobs: int, there_mb: int) -> None:
     want = "want a shorter point, fewer flows, or capture and telemetry off"
     if needs[0] <= there_mb << 20:
         raise TestbedError(
-            f"{plan.file}: its {len(needs)} largest points, which run at once, take {size_text(sum(needs))} of memory to "
-            f"analyse; {free}: want fewer --jobs, or {want.removeprefix('want ')}"
+            f"{plan.file}: its {len(needs)} largest points, which run at once, take {size_text(sum(needs))} of memory "
+            f"to analyse; {free}: want fewer --jobs, or {want.removeprefix('want ')}"
         )
     raise TestbedError(
         f"{plan.file}: point {largest[0].id} has about {rows(largest[0]):,} rows of packets, which take "

@@ -20,8 +20,8 @@ SPEC = MetricSpec(
         MetricInfo(
             "ece_fraction",
             "",
-            "ACKs with ECE / ACKs without payload that reached the sender, as acks_received counts them; NaN where a connection agreed on Accurate ECN, "
-            "whose ACKs have a counter in that bit's place",
+            "ACKs with ECE / ACKs without payload that reached the sender, as acks_received counts them; NaN where a "
+            "connection agreed on Accurate ECN, whose ACKs have a counter in that bit's place",
             needs="sender",
         ),
     ),

@@ -10,7 +10,7 @@ port's policer is a rate, as the sender's htb_rate is; their bursts are not in i
 from __future__ import annotations
 
 from testctl.metrics.core.capacity import capacity_bps, links_of, most_used, share_of
-from testctl.metrics.core.spec import NAN, PLAN, MetricInfo, MetricSpec, Number
+from testctl.metrics.core.spec import PLAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
 from testctl.metrics.throughput import arrived_bytes, frame_of
 from testctl.records import Records
@@ -24,16 +24,16 @@ SPEC = MetricSpec(
             "saturation",
             "",
             "bits that arrived after the first data packet, as the link counts them, over what the most used link of "
-            "the path could carry in that time; NaN when no rate is set, and for a flow so short that a packet's time at "
-            "later links, or an opportunity of a trace, is more than a twentieth of it",
+            "the path could carry in that time; NaN when no rate is set, and for a flow so short that a packet's time "
+            "at later links, or an opportunity of a trace, is more than a twentieth of it",
             "higher",
         ),
         MetricInfo(
             "capacity_bps",
             "bit/s",
             "lowest of the rates of the ports, their policers and the sender (htb_rate) on the path; of one that "
-            "changes the mean over active_s, or the rate then where all arrived at one instant; NaN when no rate is set, "
-            "or one changes and nothing arrived",
+            "changes the mean over active_s, or the rate then where all arrived at one instant; NaN when no rate is "
+            "set, or one changes and nothing arrived",
             needs=PLAN,
         ),
     ),

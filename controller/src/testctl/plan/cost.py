@@ -28,8 +28,8 @@ ALONE_BPS = 1_000_000_000
 """Assumed rate of a flow if no port has a rate."""
 ACK_EVERY = 2
 ROW_MEMORY, ROW_RAW, ROW_KEPT = 300, 150, 25
-"""Bytes of a row of the packets table: of memory while it is analysed and drawn, which takes more, and on the disk while
-its point runs and later.  Measured with 3.7 M and 15 M rows; merged packets are fewer rows."""
+"""Bytes of a row of the packets table: of memory while it is analysed and drawn, which takes more, and on the disk
+while its point runs and later.  Measured with 3.7 M and 15 M rows; merged packets are fewer rows."""
 POINT_KEPT = 1_000_000
 """Bytes on disk of a point without its packets."""
 
