@@ -111,7 +111,7 @@ def test_the_steps_in_a_repository_of_a_user(job: Job) -> None:
     (failed,) = (one for one in suite if one.find("failure") is not None)
     assert (failed.get("file"), failed.get("line")) == ("tests/mine.yaml", "9")
     properties = {one.get("name"): one.get("value") for one in failed.iter("property")}
-    assert float(str(properties["bulk.completion_time_s"])) < 1
+    assert str(properties["bulk.completion_time_s"]).endswith(" ms")
     assert properties["sender.initcwnd"] == "10"
     summary = (job.temp / "summary.md").read_text()
     assert "**failed**: 1 pass, 1 fail\n" in summary
