@@ -79,3 +79,53 @@ def unlike(point: RunPoint) -> list[str]:
         for name, counters in SAME.items()
         if values[name] is None or values[name] != sum(values[counter] or 0 for counter in counters)  # type: ignore[misc]
     ]
+
+
+INFERRED = {
+    "a probe that the capture takes for a timeout": """
+  - [bulk, bytes, 14480B]
+  - [bulk, reverse, on]
+  - [switch, delay, 5ms]
+  - [switch:receiver, down, 18ms-300ms]
+  - [switch:sender, down, "30ms-60ms; 250ms-400ms"]
+  - [ends, tcp_events, [off, on]]
+""",
+    "requests that wait for an ACK of the one before": """
+  - [bulk, requests, 8]
+  - [bulk, every, 60ms]
+  - [bulk, sizes, 1kB]
+  - [bulk, connections, 1]
+  - [switch, delay, 2ms]
+  - [switch, fate, drop data 5 of bulk]
+  - [ends, tcp_events, [off, on]]
+  - [ends, tcp_info, [10ms, off]]
+""",
+    "a FIN that leaves again": """
+  - [bulk, bytes, 14480B]
+  - [switch, delay, 5ms]
+  - [switch:receiver, down, 20500us-800ms]
+  - [ends, tcp_events, [off, on]]
+""",
+}
+
+
+@pytest.mark.parametrize("name", INFERRED)
+def test_what_rests_on_a_wrong_inference_is_not_known(tmp_path: Path, release: str, name: str) -> None:
+    """Causes of stalls and lengths of timeouts, also where the trace has the right number of timers."""
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(HEAD.lstrip().format(release) + INFERRED[name].lstrip("\n"))
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
+    ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    for point in load_run(tmp_path / "run").points:
+        values = point.metrics["bulk"]
+        for value, counter in (
+            ("retransmission_timeouts", "kernel_timeouts"),
+            ("loss_probes", "kernel_loss_probes"),
+            ("stall_rto_count", "kernel_timeouts"),
+            ("stall_tlp_count", "kernel_loss_probes"),
+        ):
+            known, counted = values[value], values[counter]
+            assert known is None or float(known) <= float(counted or 0), f"{point.id}: {value} {known}, {counted}"
+        timers, length = values["retransmission_timeouts"], values["timeout_length_max_ms"]
+        assert length is None or (timers and float(length) <= 1000 * point.virtual_s), point.id

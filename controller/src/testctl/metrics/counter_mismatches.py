@@ -9,7 +9,7 @@ that the host sends.  Where the trace of TCP differs, which has the reasons too,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from testctl.metrics import recovery, timeouts
@@ -52,23 +52,27 @@ class _Held:
     spare: str = ""
 
 
+_TIMEOUTS, _PROBES = "TcpExt.TCPTimeouts", "TcpExt.TCPLossProbes"
+_LENGTHS = ("timeout_length_mean_ms", "timeout_length_max_ms")
 _TIMED = ("rto", "tlp", "loss")
 """Causes of stalls that which timer ran out decides."""
 _BY_TIMER = tuple(f"stall_{cause}_{what}" for cause in _TIMED for what in ("count", "longest_ms"))
+_OF_PROBES = tuple(name for name in _BY_TIMER if "_tlp_" in name)
 _RECOVERY = tuple(info.name for info in recovery.SPEC.values)
 _COUNTS = ("recoveries", "recoveries_not_measured", "recovery_timeouts")
+_ABORTED = "TcpExt.TCPAbortOnTimeout"
 _EARLY = "TcpExt.TCPPartialUndo"
 """Recoveries that time stamps ended (Eifel, RFC 3522), before all was acknowledged that they began with."""
 
 _HELD = (
     _Held(
         "retransmission_timeouts",
-        ("TcpExt.TCPTimeouts",),
-        ("retransmission_timeouts", "timeout_length_mean_ms", "timeout_length_max_ms", *_BY_TIMER),
+        (_TIMEOUTS,),
+        ("retransmission_timeouts", *_LENGTHS, *_BY_TIMER),
         True,
-        "TcpExt.TCPAbortOnTimeout",
+        _ABORTED,
     ),
-    _Held("loss_probes", ("TcpExt.TCPLossProbes",), ("loss_probes", *_BY_TIMER), True),
+    _Held("loss_probes", (_PROBES,), ("loss_probes", *_BY_TIMER), True),
     _Held("recoveries", ("TcpExt.TCPSackRecovery", "TcpExt.TCPRenoRecovery"), _RECOVERY, False),
     _Held(
         "recovery_timeouts",
@@ -123,6 +127,32 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
         by = "trace" if traced else "capture"
         why = f"{held.value}: {seen} by its {by}, {counted} by its kernel ({' + '.join(held.counters)})"
         yield Mismatch(host, flows, held.rests, why, traced)
+    yield from _by_capture(records, host, flows, snmp, alone)
     if (early := snmp.get(_EARLY, 0)) and any(float(value["recoveries"]) > 0 for value in values):
-        why = f"recovery_time_mean_ms: {early} recoveries ended before their point by its kernel ({_EARLY})"
+        why = f"recovery_time_mean_ms: {early} by its kernel ended before all was acknowledged that was out ({_EARLY})"
         yield Mismatch(host, flows, tuple(name for name in _RECOVERY if name not in _COUNTS), why, traced=False)
+
+
+def _by_capture(
+    records: Records, host: str, flows: tuple[str, ...], snmp: Mapping[str, int], alone: bool
+) -> Iterator[Mismatch]:
+    """What rests on the capture's inference of timers, though the numbers of timeouts and probes do not: those of a
+    traced host are the trace's, and new data that either a timer or the application let go counts as no probe.
+    """
+    if not {_TIMEOUTS, _PROBES} <= snmp.keys():
+        return
+    captured = [timeouts.by_capture(records, flow) for flow in flows if "sender" in of_flow(records, flow)]
+    ran, probed, unsure = map(sum, zip(*captured, strict=True)) if captured else (0, 0, 0)
+    if captured and unsure:
+        why = f"stall_tlp_count: {unsure} packets of new data left by a timer or by the application"
+        yield Mismatch(host, flows, _OF_PROBES, why, traced=False)
+    if not captured or not records.recorded(host, "tcp_events"):
+        return
+    for seen, counter, spare, rests in (
+        (ran, _TIMEOUTS, snmp.get(_ABORTED, 0), (*_LENGTHS, *_BY_TIMER)),
+        (probed, _PROBES, 0, _BY_TIMER),
+    ):
+        counted = snmp[counter]
+        if not (counted - spare <= seen <= counted or (not alone and seen < counted)):
+            why = f"{rests[0]}: {seen} by its capture, {counted} by its kernel ({counter})"
+            yield Mismatch(host, flows, rests, why, traced=False)

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from testctl.metrics.core.available import of_flow
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
-from testctl.metrics.core.view import view
+from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.flow_timers import UNSURE, flow_timers, traced_timers
 from testctl.metrics.recovery.timers import PROBE, RTO
 from testctl.records import Records
+from testctl.records.schema import FIN
 
 SPEC = MetricSpec(
     name="timeouts",
@@ -33,7 +34,7 @@ SPEC = MetricSpec(
             "timeout_length_mean_ms",
             "ms",
             "mean time that the timer had run: since the packet left last, or since the last progress of ACKs or "
-            "timer that sent something, whichever is later; NaN without any",
+            "timer that sent something, whichever is later; NaN without any, and where a FIN without data left again",
             "lower",
         ),
         MetricInfo("timeout_length_max_ms", "ms", "longest of these; NaN without any", "lower"),
@@ -49,12 +50,19 @@ SPEC = MetricSpec(
 )
 
 
+def by_capture(records: Records, flow: str) -> tuple[int, int, int]:
+    """(timeouts, probes, packets of new data that were probes or the application's) by the sender's capture."""
+    departures = flow_timers(view(records, flow))
+    timeouts, probes, unsure = (sum(departure.by == by for departure in departures) for by in (RTO, PROBE, UNSURE))
+    return timeouts, probes, unsure
+
+
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    departures = flow_timers(seen)
-    lengths_ms = [departure.ran_ns / 1e6 for departure in departures if departure.by == RTO]
-    counts = [sum(departure.by == by for departure in departures) for by in (RTO, PROBE, UNSURE)]
-    timeouts, probes, unsure = counts
+    lengths_ms = [departure.ran_ns / 1e6 for departure in flow_timers(seen) if departure.by == RTO]
+    timeouts, probes, unsure = by_capture(records, flow)
+    if _fin_again(seen):
+        lengths_ms = []
     if "tcp_events" in of_flow(records, flow):
         timeouts, traced, unsure_of_trace = traced_timers(seen)
         if not unsure_of_trace or unsure:
@@ -65,3 +73,10 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
         "timeout_length_max_ms": max(lengths_ms, default=NAN),
         "loss_probes": NAN if unsure else probes,
     }
+
+
+def _fin_again(seen: FlowView) -> bool:
+    """Whether a FIN without data left again, for which a timer ran that is not among flow_timers()."""
+    alone = (seen.out["flags"] & FIN > 0) & (seen.out["length"] == 0)
+    conns = seen.out["conn"][alone]
+    return len(conns) > len(set(conns.tolist()))

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
+from testctl_agent.params.flow import command
 
 from testctl.metrics.core.available import counts_alone
 from testctl.metrics.core.memo import once
@@ -95,9 +96,10 @@ def _new_data(trace: Trace) -> list[Departure]:
 
 def greedy(flow: FlowView) -> bool:
     """Whether the plan's application always has data waiting, so that no new data waits for it."""
-    timed_flow = flow.records.point.flow(flow.name)
-    options = timed_flow.options if timed_flow is not None else {}
-    return options.get("pattern") == "greedy" and options.get("rate", "none") == "none"
+    requested = flow.records.point.flow(flow.name)
+    if requested is None or requested.asks or requested.generator == command.GENERATOR:
+        return False
+    return requested.options.get("pattern") == "greedy" and requested.options.get("rate", "none") == "none"
 
 
 def _beyond_window(trace: Trace, end: int) -> bool:
@@ -132,9 +134,14 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
 
 
 def _by_samples(trace: Trace, low: int, high: int) -> bool | None:
-    """Whether the application had data waiting, by a sample between two times; None without one."""
+    """Whether the application had data waiting that TCP would have sent, by a sample between two times; None without
+    one, and where less than a segment waited, which may be for an ACK (Nagle).
+    """
     if not (info := trace.info):
         return None
     last = int(np.searchsorted(info["time_ns"], high)) - 1
     known = last >= 0 and info["time_ns"][last] > low and info["notsent_bytes"][last] >= 0
-    return bool(info["notsent_bytes"][last] > 0) if known else None
+    if not known:
+        return None
+    waits, nodelay = int(info["notsent_bytes"][last]), bool(trace.flow.requested.options.get("nodelay"))
+    return None if not nodelay and 0 < waits < info["snd_mss"][last] else waits > 0
