@@ -297,6 +297,17 @@ def test_what_is_hidden_at_later_links_makes_no_share_above_one(tmp_path: Path) 
     assert got["bulk"]["saturation"] == got["*"]["total_saturation"] == 1
 
 
+def test_a_time_that_is_a_ns_short_makes_no_share_above_one(tmp_path: Path) -> None:
+    captures = bulk(1000, rate_bps=1514 * 8 * 500)
+    last = np.flatnonzero(captures["receiver"]["src"] == 0)[-1]
+    captures["receiver"]["time_ns"][last] -= 1
+    records = load_raw(write_point(tmp_path, captures))
+    topology = Topology(links=(("sender", "switch"), ("switch", "receiver")))
+    settings = {"switch:receiver": {"rate": 1514 * 8 * 500}}
+    records.point = replace(records.point, topology=topology, settings=settings)
+    assert analyse(records).metrics["bulk"]["saturation"] == 1
+
+
 @pytest.mark.parametrize(
     ("rate", "wanted"),
     [

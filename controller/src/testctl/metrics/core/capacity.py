@@ -37,7 +37,8 @@ def share_of(links: Sequence[PathLink], bits: float, active_ns: tuple[int, int],
 
     bits     that arrived at the receiver after the first packet, as the link counts them
     frame    bytes of the largest packet: so long may the first one have waited for itself at later links, which
-             the receiver sees as less time between it and the last one
+             the receiver sees as less time between it and the last one, besides a ns by which times are rounded; so
+             much may be on its way, at another rate, when a rate changes, and pass by a trace's opportunity before
     None without a limit.
     """
     link, later = links[0], links[1:]
@@ -45,9 +46,10 @@ def share_of(links: Sequence[PathLink], bits: float, active_ns: tuple[int, int],
     rate = link.mean_bps(start, end)
     if not rate or end <= start:
         return None
-    hidden_ns = sum(frame * 8e9 / other for after in later if (other := after.mean_bps(start, end)))
-    opportunity = trace.OPPORTUNITY_BYTES * 8 if any(trace.is_trace(one.rate) for one in link.links) else 0
-    return bits * 1e9 / (rate * (end - start + hidden_ns) + opportunity * 1e9), bits * 1e9 / (rate * (end - start))
+    hidden_ns = 1 + sum(frame * 8e9 / other for after in later if (other := after.mean_bps(start, end)))
+    spare = 8 * (frame + link.overhead) if link.changes else 0
+    spare += 8 * trace.OPPORTUNITY_BYTES if any(trace.is_trace(one.rate) for one in link.links) else 0
+    return bits * 1e9 / (rate * (end - start + hidden_ns) + spare * 1e9), bits * 1e9 / (rate * (end - start))
 
 
 def most_used(shares: Iterable[Share | None]) -> float:
