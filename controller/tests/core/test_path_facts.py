@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from testctl.core.path_facts import PathFacts, path_facts
+from testctl.core.path_facts import PathFacts, path_facts, path_rows
 from testctl.plan import load_plan
 
 TUPLES = {
@@ -69,3 +69,16 @@ def test_a_path_without_delay_has_no_product() -> None:
     assert found is not None
     assert (found.base_rtt_ns, found.bdp_bytes, found.buffer_bdp) == (0, 0, None)
     json.dumps(found.to_json())
+
+
+@pytest.mark.parametrize(
+    ("buffers", "text"),
+    [((50_000, None), "2 BDP … no limit"), ((None,), "no limit"), ((25_000, 50_000), "1 BDP … 2 BDP")],
+)
+def test_buffers_of_several_points(buffers: tuple[int | None, ...], text: str) -> None:
+    several = [PathFacts(10_000_000, "switch:receiver", 20e6, size) for size in buffers]
+    assert path_rows({"bulk": several})[0][-1] == text
+
+
+def test_a_buffer_of_a_path_without_delay_is_in_bytes() -> None:
+    assert path_rows({"bulk": [PathFacts(0, "sender", 1e7, 1_000_000)]})[0][-1] == "1 MB"

@@ -81,15 +81,23 @@ def path_rows(paths: Mapping[str, Sequence[PathFacts]]) -> list[list[str]]:
             _span(show_time, (facts.base_rtt_ns for facts in several)),
             f"{places}: {_span(show_rate, (facts.rate_bps for facts in several))}",
             _span(lambda size: show_metric("_bytes", size), (facts.bdp_bytes for facts in several)),
-            _span(_in_bdp, (facts.buffer_bdp for facts in several)),
+            _buffers(several),
         )
         flows.setdefault(row, []).append(flow)
     return [[", ".join(names), *row] for row, names in flows.items()]
 
 
-def _span(show: Callable[[float], str], values: Iterable[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return " … ".join(dict.fromkeys(show(value) for value in (min(known), max(known)))) if known else "no limit"
+def _span(show: Callable[[float], str], values: Iterable[float]) -> str:
+    known = [*values]
+    return " … ".join(dict.fromkeys(show(value) for value in (min(known), max(known)))) if known else ""
+
+
+def _buffers(several: Sequence[PathFacts]) -> str:
+    """In products, or in bytes where a product is 0; "no limit" too where a point has none."""
+    limits = [facts.buffer_bytes for facts in several if facts.buffer_bytes is not None]
+    products = [product for facts in several if (product := facts.buffer_bdp) is not None]
+    text = _span(_in_bdp, products) or _span(lambda size: show_metric("_bytes", size), limits)
+    return " … ".join(filter(None, [text, "no limit" if len(limits) < len(several) else ""]))
 
 
 def _in_bdp(size: float) -> str:
