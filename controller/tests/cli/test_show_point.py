@@ -40,6 +40,8 @@ def test_a_wrong_id_and_options_of_a_whole_run_are_refused(run: Path, command: C
     code, _, err = command("show", str(run), "zzz")
     assert code == 2
     assert "'zzz' names none" in err
+    code, out, err = command("show", str(run), "--csv", "--json")
+    assert (code, out, err) == (2, "", "want one of --json, --csv and --plot; got --json and --csv\n")
     code, _, err = command("show", str(run), load_run(run).points[0].id, "--json")
     assert code == 2
     assert "--json: want a run alone" in err

@@ -64,6 +64,9 @@ def show(
             raise PlanError(f"{given[0]}: want a run alone; got POINT {point} too")
         print_point(loaded, loaded.point(point), Console())
         return
+    forms = [name for name, value in (("--json", as_json), ("--csv", as_csv), ("--plot", plot)) if value]
+    if len(forms) > 1:
+        raise PlanError(f"want one of --json, --csv and --plot; got {' and '.join(forms)}")
     verdict_files.write(loaded, None, {"junit": junit, "sarif": sarif, "markdown": markdown})
     if as_json:
         print(json.dumps(loaded.summary, indent=1))
@@ -97,6 +100,10 @@ def series(
     from testctl.api import load
 
     table = load(run).point(point).series(flow, metric, bin_width, to_arrow=True)
+    if not table.num_rows:
+        raise PlanError(
+            f"--metric {metric}: point {point} has nothing of it: its instrument was off, or nothing happened"
+        )
     if as_csv:
         writer = csv.writer(sys.stdout)
         writer.writerow(table.column_names)

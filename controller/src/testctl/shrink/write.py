@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 from testctl_agent.spec import trace
 
 from testctl.core.units import show_time
@@ -114,14 +115,14 @@ def print_found(case: Case, result: SearchResult, trials: Trials, plan: Path, co
     for item in result.smallest:
         note = ranges(result.matters[item]) if item in result.matters else ""
         note = f"kept: {result.kept[item].strip()}" if item in result.kept else note
-        table.add_row(f"{item[0]}.{item[1]}", item[2], note)
+        table.add_row(*map(Text, (f"{item[0]}.{item[1]}", item[2], note)))
     console.print(table)
     idle = [matter for matter in result.matters.values() if not matter.matters]
     if idle:
         table = Table("does not matter", "value", "", box=None)
         for matter in idle:
             text = _idle(matter)
-            table.add_row(f"{matter.item[0]}.{matter.item[1]}", matter.item[2], text)
+            table.add_row(*map(Text, (f"{matter.item[0]}.{matter.item[1]}", matter.item[2], text)))
         console.print(table)
     if not result.done:
         console.print(f"not finished: {result.stage}; the same command goes on with what has been run")
