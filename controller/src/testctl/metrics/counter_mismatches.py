@@ -136,8 +136,9 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
 def _by_capture(
     records: Records, host: str, flows: tuple[str, ...], snmp: Mapping[str, int], alone: bool
 ) -> Iterator[Mismatch]:
-    """What rests on the capture's inference of timers, though the numbers of timeouts and probes do not: those of a
-    traced host are the trace's, and new data that either a timer or the application let go counts as no probe.
+    """What rests on the capture's inference of timers, though the numbers of timeouts and probes do not.
+
+    A traced host has the trace's numbers, and new data that either a timer or the application let go is no probe.
     """
     if not {_TIMEOUTS, _PROBES} <= snmp.keys():
         return

@@ -70,17 +70,27 @@ def _confirm(case: Case, trial: Trial) -> None:
 
 
 def kept(case: Case) -> dict[Tuple3, str]:
-    """The tuples that can't be left out, and why."""
+    """The tuples that can't be left out, alone or with one that needs them, and why."""
     kept_tuples = {}
     for item in case.tuples:
         if f"{item[0]}.{item[1]}" in case.than:
             kept_tuples[item] = "the expectation compares two of its values"
             continue
-        try:
-            candidate(case, _without(case.tuples, item))
-        except PlanError as error:
-            kept_tuples[item] = str(error).splitlines()[0].removeprefix(f"{TEXT_NAME}: ")
+        rest = _without(case.tuples, item)
+        why = _refused(case, rest)
+        others = [other for other in rest if f"{other[0]}.{other[1]}" not in case.than]
+        if why and all(_refused(case, _without(rest, other)) for other in others):
+            kept_tuples[item] = why
     return kept_tuples
+
+
+def _refused(case: Case, tuples: Tuples) -> str:
+    """Why these tuples are no plan; "": they are one."""
+    try:
+        candidate(case, tuples)
+    except PlanError as error:
+        return str(error).splitlines()[0].removeprefix(f"{TEXT_NAME}: ")
+    return ""
 
 
 def _with(case: Case, always: Iterable[Tuple3], part: Sequence[Tuple3]) -> Tuples:
