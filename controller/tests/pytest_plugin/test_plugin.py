@@ -153,7 +153,7 @@ def test_points_are_tests(pytester: pytest.Pytester) -> None:
         [
             "more than there is: saturation of bulk: want at least 2; got *",
             "  hosts.cc = reno",
-            "bulk: throughput_bps *",
+            "bulk: saturation *  throughput_bps *",
             "*one of them flies: 2 of 2 points fail*",
             "FAILED two.yaml::two?hosts.cc=reno? - *",
             "*/out: 1 pass  1 fail of 2; digest *",

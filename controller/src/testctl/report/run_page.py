@@ -27,6 +27,7 @@ from testctl.report.provenance import lines
 from testctl.report.sweep_choice import default_spec, swept_keys
 from testctl.results import RunPoint, layout
 from testctl.results.provenance import Provenance
+from testctl.results.reader import read_json
 
 T = TypeVar("T")
 _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
@@ -78,7 +79,7 @@ def run_page(run: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) 
         "counts": {verdict: sum(p.verdict == verdict for p in points) for verdict in _SHOWN},
         "failures": failure_tables(points, expected),
         "axes": telling_labels(points),
-        "paths": {"heads": HEADS, "rows": _readable(lambda: _paths(points)) or []},
+        "paths": {"heads": HEADS, "rows": _readable(lambda: _paths(run.path, points)) or []},
         "files": list(files),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
         "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != "*")),
@@ -137,8 +138,13 @@ def _expectation(expectation: Judged, points: Sequence[RunPoint], varying: Seque
     }
 
 
-def _paths(points: Sequence[RunPoint]) -> list[list[str]]:
-    return path_rows(paths_of(PointSpec.from_json(point.point) for point in points))
+def _paths(path: Path, points: Sequence[RunPoint]) -> list[list[str]]:
+    """Of the expanded plan, one file, rather than of a file of every point."""
+    file, there = path / layout.EXPANDED, {point.id for point in points}
+    if file.is_symlink() or not file.is_file():
+        return []
+    planned = read_json(file)["points"]
+    return path_rows(paths_of(PointSpec.from_json(point) for point in planned if point["id"] in there))
 
 
 def _reasons(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
