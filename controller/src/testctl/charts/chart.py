@@ -15,7 +15,6 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-import vl_convert
 from testctl_agent.system import durable
 
 from testctl.core.units import Unit
@@ -94,6 +93,8 @@ class Chart:
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
+        import vl_convert  # can be loaded only once in a process, and is needed by files alone
+
         return str(vl_convert.vegalite_to_svg(_sheet([self], 1)))
 
     def whole(self) -> dict[str, Any]:
@@ -131,6 +132,8 @@ def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
 
     Raises TestbedError where the file can't be written, ValueError for another suffix.
     """
+    import vl_convert
+
     convert: dict[str, Callable[..., str | bytes]] = {
         ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
     }  # fmt: skip
@@ -195,6 +198,8 @@ def vega_script() -> bytes:
 
     vl-convert takes seconds to put it together.
     """
+    import vl_convert
+
     file = (
         checkout.cache_dir()
         / "vega"
