@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ flows: {{bulk: sender -> receiver}}
 groups: {{ends: [sender, receiver]}}
 tuples:
   - [ends, kernel, "{}"]
-  - [switch:receiver, rate, 10mbit]
+  - [switch:receiver, rate, {}]
 """
 PLANS = {
     "a standing queue behind a short way, and losses": """
@@ -63,13 +64,18 @@ design: {cover: 2}
 
 @pytest.mark.parametrize("name", PLANS)
 def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: str) -> None:
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(HEAD.lstrip().format(release) + PLANS[name].lstrip("\n"))
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
-    ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    points = load_run(tmp_path / "run").points
+    points = points_of(tmp_path, release, PLANS[name])
     assert [wrong for point in points for wrong in unlike(point)] == []
+
+
+def points_of(where: Path, release: str, tuples: str, rate: str = "10mbit") -> Sequence[RunPoint]:
+    """All points of a plan, which pass."""
+    plan = where / "plan.yaml"
+    plan.write_text(HEAD.lstrip().format(release, rate) + tuples.lstrip("\n"))
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(where / "run")]
+    ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return load_run(where / "run").points
 
 
 def unlike(point: RunPoint) -> list[str]:
@@ -84,6 +90,7 @@ def unlike(point: RunPoint) -> list[str]:
 INFERRED = {
     "a probe that the capture takes for a timeout": """
   - [bulk, bytes, 14480B]
+  - [bulk, family, 6]
   - [bulk, reverse, on]
   - [switch, delay, 5ms]
   - [switch:receiver, down, 18ms-300ms]
@@ -102,8 +109,10 @@ INFERRED = {
 """,
     "a FIN that leaves again": """
   - [bulk, bytes, 14480B]
+  - [bulk, parallel, 2]
   - [switch, delay, 5ms]
-  - [switch:receiver, down, 20500us-800ms]
+  - [switch:receiver, down, [21ms-45ms, 20500us-800ms]]
+  - [switch:sender, down, [none, 21ms-300ms]]
   - [ends, tcp_events, [off, on]]
 """,
 }
@@ -112,12 +121,7 @@ INFERRED = {
 @pytest.mark.parametrize("name", INFERRED)
 def test_what_rests_on_a_wrong_inference_is_not_known(tmp_path: Path, release: str, name: str) -> None:
     """Causes of stalls and lengths of timeouts, also where the trace has the right number of timers."""
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(HEAD.lstrip().format(release) + INFERRED[name].lstrip("\n"))
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
-    ended = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    for point in load_run(tmp_path / "run").points:
+    for point in points_of(tmp_path, release, INFERRED[name], "20mbit"):
         values = point.metrics["bulk"]
         for value, counter in (
             ("retransmission_timeouts", "kernel_timeouts"),
@@ -127,5 +131,8 @@ def test_what_rests_on_a_wrong_inference_is_not_known(tmp_path: Path, release: s
         ):
             known, counted = values[value], values[counter]
             assert known is None or float(known) <= float(counted or 0), f"{point.id}: {value} {known}, {counted}"
+        if point.point["settings"]["sender"]["tcp_events"]:
+            assert values["retransmission_timeouts"] == values["kernel_timeouts"], point.id
         timers, length = values["retransmission_timeouts"], values["timeout_length_max_ms"]
-        assert length is None or (timers and float(length) <= 1000 * point.virtual_s), point.id
+        assert length is None or timers, point.id
+        assert length is None or name != "a FIN that leaves again", point.id

@@ -120,8 +120,7 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
         if any(math.isnan(value) for value in numbers):
             continue
         seen, counted = int(sum(numbers)), sum(snmp.get(counter, 0) for counter in held.counters)
-        least = counted - snmp.get(held.spare, 0)
-        if least <= seen <= counted or (not alone and seen < counted):
+        if _agrees(seen, counted, snmp.get(held.spare, 0), alone):
             continue
         traced = held.traced and records.recorded(host, "tcp_events")
         by = "trace" if traced else "capture"
@@ -131,6 +130,12 @@ def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mi
     if (early := snmp.get(_EARLY, 0)) and any(float(value["recoveries"]) > 0 for value in values):
         why = f"recovery_time_mean_ms: {early} by its kernel ended before all was acknowledged that was out ({_EARLY})"
         yield Mismatch(host, flows, tuple(name for name in _RECOVERY if name not in _COUNTS), why, traced=False)
+
+
+def _agrees(seen: int, counted: int, spare: int, alone: bool) -> bool:
+    """Whether a number is the kernel's; `spare` of what it counted sent nothing, and without `alone` it counted more
+    than the point's flows."""
+    return counted - spare <= seen <= counted or (not alone and seen < counted)
 
 
 def _by_capture(
@@ -154,6 +159,6 @@ def _by_capture(
         (probed, _PROBES, 0, _BY_TIMER),
     ):
         counted = snmp[counter]
-        if not (counted - spare <= seen <= counted or (not alone and seen < counted)):
+        if not _agrees(seen, counted, spare, alone):
             why = f"{rests[0]}: {seen} by its capture, {counted} by its kernel ({counter})"
             yield Mismatch(host, flows, rests, why, traced=False)
