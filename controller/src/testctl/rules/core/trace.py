@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All packets of a flow as the host at one of its ends saw them: what a rule is judged over.
 
-Rows are ordered by connection and then as captured.  What is said of a row (`una`, `nxt`, …) is what held just before
-it.  Numbers are bytes relative to the connection's first data byte of the direction in question.
+Rows are ordered by connection and then as captured.  The state at a row (`una`, `nxt`, …) is the one just before it.  Numbers are bytes relative to the connection's first data byte of the direction in question.
 """
 
 from __future__ import annotations
@@ -276,12 +275,12 @@ class Trace:
 
     @cached_property
     def exact(self) -> bool:
-        """Whether times are those of virtual time: what happens at once has the same time."""
+        """Whether times are virtual: events at the same instant have the same time."""
         return not self.records.outcome.clocks and self.records.outcome.placement == {}
 
     @cached_property
     def at_once_ns(self) -> int:
-        """What is sent at once leaves within this time: below every timer of TCP, above what a host takes."""
+        """Packets sent at once leave within this time: below every timer of TCP, above what a host takes."""
         return 100_000 if self.exact else 10_000_000
 
     @cached_property
