@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All packets of a flow as the host at one of its ends saw them: what a rule is judged over.
 
-Rows are ordered by connection and then as captured.  The state at a row (`una`, `nxt`, …) is the one just before it.  Numbers are bytes relative to the connection's first data byte of the direction in question.
+Rows are ordered by connection and then as captured.  The state at a row (`una`, `nxt`, …) is the one just before it.
+Numbers are bytes relative to the connection's first data byte of the direction in question.
 """
 
 from __future__ import annotations
