@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if not ecn.dctcp:
+    if not trace.dctcp:
         return Found()
     if why := trace.delayed or trace.corrupting:
         return undecided(why)

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if ecn.dctcp:
+    if trace.dctcp:
         return Found()
     if why := trace.delayed or trace.corrupting:
         return undecided(why)

@@ -50,11 +50,6 @@ class Ecn:
         return trace.anywhere(trace.out & trace.has(SYN) & (trace["ecn"] > 0))
 
     @cached_property
-    def dctcp(self) -> bool:
-        """Whether the host's congestion control is a kind of DCTCP."""
-        return str(self.trace.option("cc", self.trace.settings.get("cc", ""))).startswith("dctcp")
-
-    @cached_property
     def answers(self) -> Bools:
         """Packets that leave with an ACK number, after the handshake."""
         trace = self.trace

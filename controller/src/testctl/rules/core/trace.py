@@ -269,6 +269,16 @@ class Trace:
         return otherwise if requested is None else requested.options.get(name, otherwise)
 
     @cached_property
+    def cc(self) -> str:
+        """Congestion control of the host's sockets; "": not known."""
+        return str(self.option("cc", self.settings.get("cc", "")))
+
+    @property
+    def dctcp(self) -> bool:
+        """Whether it is a kind of DCTCP."""
+        return self.cc.startswith("dctcp")
+
+    @cached_property
     def delayed(self) -> str:
         """Why packets may leave the host after TCP sent them, so that a capture has another order; "": they don't."""
         slow = sorted(name for name in self.settings if name.partition("_")[0] in _RATE)
