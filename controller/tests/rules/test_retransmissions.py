@@ -53,6 +53,13 @@ def test_a_segment_that_is_sacked_is_skipped() -> None:
     assert violations("rtx-of-sacked", text.format("4000:5000")) == 0
 
 
+def test_after_an_ack_within_a_block_no_block_counts() -> None:
+    """RFC 2018, 8: the data receiver has reneged."""
+    text = THREE_SACKED + "20000 a > A 0:1000\n30000 a < A ack {}\n30000 a > A 3000:4000"
+    assert violations("rtx-of-sacked", text.format(1000)) == 0
+    assert violations("rtx-of-sacked", text.format(500)) == 1
+
+
 def test_a_segment_is_retransmitted_if_the_timer_expires() -> None:
     """RFC 793, 2.6: or after ACKs that show a loss."""
     assert violations("rtx-without-evidence", FLIGHT + "21000 a > A 0:1000") == 1
@@ -163,7 +170,7 @@ def test_a_timeout_with_sacked_data_is_a_timeout_too() -> None:
 
 def test_a_probe_waits_for_two_rtts() -> None:
     """RFC 8985, 7.2."""
-    assert violations("tlp-too-early", FLIGHT + "28000 a > A 5000:6000") == 1
+    assert violations("tlp-too-early", FLIGHT + "25000 a > A 5000:6000") == 1
     assert violations("tlp-too-early", FLIGHT + "31000 a > A 5000:6000") == 0
 
 

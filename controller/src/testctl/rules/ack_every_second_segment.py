@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting or trace.reads_slowly:
+    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
         return undecided(why)
     mss = trace.peer_mss
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)

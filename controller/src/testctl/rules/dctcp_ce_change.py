@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
         return undecided("D-SACK is off")

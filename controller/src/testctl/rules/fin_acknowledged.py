@@ -20,7 +20,7 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting or trace.reads_slowly:
+    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     fin = ~trace.out & trace.has(FIN)

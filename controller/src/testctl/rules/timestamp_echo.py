@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     stamps = Timestamps(trace)
     echo, least, most = trace["tsecr"], stamps.recent_at_least, stamps.recent_at_most

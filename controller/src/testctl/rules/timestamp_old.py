@@ -23,7 +23,7 @@ _WINDOW = 1
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     stamps = Timestamps(trace)
     recent = stamps.recent_at_least

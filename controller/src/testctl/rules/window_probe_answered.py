@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     known = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.offered > NEVER)

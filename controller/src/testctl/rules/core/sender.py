@@ -22,7 +22,7 @@ def unfit(trace: Trace) -> str:
     """Why what the host sends can't be compared with what had arrived; "": it can."""
     if not trace.from_syn.any():
         return "the capture begins within the connection"
-    return trace.delayed or trace.corrupting
+    return trace.delayed or trace.incomplete
 
 
 def sysctl(trace: Trace, name: str, default: int) -> int:

@@ -23,6 +23,8 @@ NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
+_NO_MEMORY = tuple(f"TcpExt.{name}" for name in ("TCPRcvQDrop", "TCPOFODrop", "OfoPruned", "TCPBacklogDrop"))
+"""What a kernel counts that drops data which it had, or which came within the window that it had offered."""
 
 
 @dataclass
@@ -295,10 +297,14 @@ class Trace:
         return 100_000 if self.exact else 10_000_000
 
     @cached_property
-    def corrupting(self) -> str:
-        """Why packets that arrive may not be what TCP gets; "": they are."""
+    def incomplete(self) -> str:
+        """Why TCP may not have kept all packets that arrive; "": it has."""
         fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
-        return "packets are corrupted on the way" if any("corrupt" in fate or "trim" in fate for fate in fates) else ""
+        if any("corrupt" in fate or "trim" in fate for fate in fates):
+            return "packets are corrupted on the way"
+        counted = self.records.snmp(self.host)
+        dropped = [name for name in _NO_MEMORY if counted.get(name)]
+        return f"{self.host} had no memory for some packets ({dropped[0]})" if dropped else ""
 
     @cached_property
     def board(self) -> Scoreboard:
