@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="sack-first-block",

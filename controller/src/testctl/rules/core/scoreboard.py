@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
 from testctl.rules.core.arrivals import APART
-
-if TYPE_CHECKING:
-    from testctl.rules.core.trace import Trace
+from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
@@ -26,7 +23,7 @@ class Scoreboard:
     Rows are the rows of the trace; a value of a row held just before it.  -1: no such row.
     """
 
-    trace: Trace
+    trace: Rows
 
     @cached_property
     def sent(self) -> Bools:

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.rows import NEVER
+from testctl.rules.core.trace import Trace
 
 
 @dataclass
