@@ -13,7 +13,7 @@ import typer
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
-from testctl.cli import complete, panels
+from testctl.cli import complete, panels, verdict_files
 from testctl.cli.shows import PointId, RunDir
 from testctl.results.atomic import naming_path, size_text
 
@@ -42,6 +42,7 @@ def export(
     chosen: list[tuple[Path | None, Write]] = [(perfetto, write_perfetto), (qlog, write_qlog)]
     if not (perfetto or qlog):
         raise PlanError("want --perfetto FILE, --qlog FILE or both; got neither")
+    verdict_files.check({"perfetto": perfetto, "qlog": qlog})
     loaded = load_run(run).point(point)
     if (records := loaded.records()) is None:
         raise PlanError(f"{loaded.path}: want a point with packets; its verdict is {loaded.verdict}: {loaded.reason}")
@@ -49,10 +50,10 @@ def export(
         raise PlanError(f"--flow {flow}: want one of {', '.join(records.flows)}")
     for path, write in chosen:
         if path is not None:
-            size, left_out = _written(path, write, loaded, records, flow)
+            size, notes = _written(path, write, loaded, records, flow)
             print(f"{path}: {size}, {size_text(path.stat().st_size)}")
-            for text in left_out:
-                print(f"  left out: {text}")
+            for note in notes:
+                print(f"  {note}")
 
 
 def _written(path: Path, write: Write, point: RunPoint, records: Records, flow: str | None) -> tuple[str, list[str]]:
@@ -65,13 +66,13 @@ def _written(path: Path, write: Write, point: RunPoint, records: Records, flow: 
             with temporary.open("xb") as plain:
                 if path.suffix == ".gz":
                     with gzip.GzipFile("", "wb", 6, plain, mtime=0) as packed:
-                        said = write(point, records, cast(IO[bytes], packed), flow)
+                        written = write(point, records, cast(IO[bytes], packed), flow)
                 else:
-                    said = write(point, records, plain, flow)
+                    written = write(point, records, plain, flow)
             durable.publish(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-    return said
+    return written
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
+from testctl_agent.spec.errors import PlanError
 
+from testctl.core.words import counted
 from testctl.curves import Lane, Line, curves, figures, lanes, lines_of
 from testctl.curves.core.thin import envelope
 from testctl.exports import protobuf
@@ -36,11 +38,12 @@ _Slice = tuple[int, int, str, Mapping[str, int | str]]
 
 @dataclass
 class _Tracks:
-    """Writes tracks and their events; begin_ns: the time that is 0 in the trace."""
+    """Writes tracks and their events; begin_ns: the time that is 0 in the trace; of: whose tracks follow."""
 
     file: IO[bytes]
     begin_ns: int
-    left_out: list[str]
+    notes: list[str]
+    of: str = ""
     tracks: int = 0
     events: int = 0
 
@@ -55,7 +58,11 @@ class _Tracks:
         if not len(time_ns):
             return
         kept = envelope(time_ns, value, MOST_SAMPLES)
-        self._count(line.name, len(kept), len(time_ns))
+        self.events += len(kept)
+        if len(kept) < len(time_ns):
+            self.notes.append(
+                f"{self.of}{line.name}: {len(kept)} of {len(time_ns)} samples, which draw the same picture"
+            )
         for part in protobuf.counters(self.track(line.name, parent, unit), time_ns[kept] - self.begin_ns, value[kept]):
             self.file.write(part)
 
@@ -64,32 +71,29 @@ class _Tracks:
         if not slices:
             return
         track = self.track(name, parent)
-        self._count(name, min(len(slices), MOST_SAMPLES), len(slices))
+        self.events += min(len(slices), MOST_SAMPLES)
+        if len(slices) > MOST_SAMPLES:
+            self.notes.append(f"{self.of}{name}: the first {MOST_SAMPLES} of {len(slices)}")
         for start, end, text, notes in slices[:MOST_SAMPLES]:
             kind = protobuf.BEGIN if end > start else protobuf.INSTANT
             self.file.write(protobuf.event(track, kind, start - self.begin_ns, text, notes))
             if end > start:
                 self.file.write(protobuf.event(track, protobuf.END, end - self.begin_ns))
 
-    def _count(self, name: str, kept: int, of: int) -> None:
-        self.events += kept
-        if kept < of:
-            self.left_out.append(f"{name}: {of - kept} of {of}")
-
 
 def write_perfetto(
     point: RunPoint, records: Records, file: IO[bytes], flow: str | None = None
 ) -> tuple[str, list[str]]:
-    """Write a trace; returns (its size in words, what was left out of it).
+    """Write a trace; returns (its size in words, what is not in it).
 
-    flow: only this one's connections
+    flow: only this one's connections.  Raises PlanError without any packet.
     """
     of_flow = [lane for lane in lanes(records) if flow in (None, lane[0])]
-    time_ns = records.packets["time_ns"]
-    first_ns = min(int(time_ns[0].as_py()), 0) if len(time_ns) else 0
-    tracks = _Tracks(file, first_ns, [])
+    if not of_flow:
+        raise PlanError(f"{point.path}: want packets of {flow or 'a flow'}; there is none")
+    tracks = _Tracks(file, min(int(records.packets["time_ns"][0].as_py()), 0), [])
     if len(of_flow) > MOST_CONNECTIONS:
-        tracks.left_out.append(f"connections: the {MOST_CONNECTIONS} with most payload of {len(of_flow)}")
+        tracks.notes.append(f"the {MOST_CONNECTIONS} connections with most payload of {len(of_flow)}")
     drawn = [name for name in figures(records) if curves()[name].spec.kind in _UNITS]
     drawn = [name for name in drawn if curves()[name].spec.shape != "packets"]
     of = marks(point, records)
@@ -97,16 +101,14 @@ def write_perfetto(
         _connection(
             tracks, of[lane], records, lane, [name for name in drawn if curves()[name].spec.each == "connection"]
         )
-    shared = 0
+    shared, tracks.of = 0, ""
     for name in (name for name in drawn if curves()[name].spec.each == "flow"):
         spec = curves()[name].spec
         for line in lines_of(records, name, None):
             shared = shared or tracks.track("network and flows")
             tracks.numbers(_named(line, f"{spec.title}: {line.name}"), shared, _UNITS[spec.kind])
-    return (
-        f"{len(of_flow[:MOST_CONNECTIONS])} connections, {tracks.tracks} tracks, {tracks.events} events",
-        tracks.left_out,
-    )
+    connections = counted(len(of_flow[:MOST_CONNECTIONS]), "connection")
+    return f"{connections}, {counted(tracks.tracks, 'track')}, {counted(tracks.events, 'event')}", tracks.notes
 
 
 def _named(line: Line, name: str) -> Line:
@@ -117,6 +119,7 @@ def _connection(tracks: _Tracks, of_lane: Sequence[Mark], records: Records, lane
     """The group of a connection."""
     flow, conn = view(records, lane[0]), lane[1]
     name = f"{flow.name}/{conn}"
+    tracks.of = f"{name} "
     group = tracks.track(f"{name} {flow.sender} → {flow.receiver}")
     ends = [rows["time_ns"] for end in (flow.out, flow.acks_in, flow.into, flow.acks_out)
             if len(rows := end.of_conn(conn))]  # fmt: skip

@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.words import counted
 from testctl.curves import Lane, lanes, lines_of
 from testctl.exports.internals import Internals
 from testctl.exports.marks import Mark, marks
@@ -35,7 +36,7 @@ Event = tuple[int, str]
 
 
 def write_qlog(point: RunPoint, records: Records, file: IO[bytes], flow: str | None = None) -> tuple[str, list[str]]:
-    """Write a trace for every connection that a host captured; returns (its size in words, what was left out of it).
+    """Write a trace for every connection that a host captured; returns (its size in words, what is not in it).
 
     flow: only this one's.  Raises PlanError where no host captured one, or more packets than memory may hold.
     """
@@ -64,9 +65,8 @@ def write_qlog(point: RunPoint, records: Records, file: IO[bytes], flow: str | N
             f"{point.path}: want packets that a host captured; no connection{f' of {flow}' if flow else ''} has any"
         )
     missing = len(of_flow) - written
-    return f"{written} connections, {events} events", [
-        f"connections that no host captured: {missing}"
-    ] if missing else []
+    notes = [f"without {counted(missing, 'connection')} that no host captured"] if missing else []
+    return f"{counted(written, 'connection')}, {counted(events, 'event')}", notes
 
 
 def _trace(flow: FlowView) -> Trace | None:
@@ -144,13 +144,15 @@ def _packet(out: bool, number: int, acked: str, why: str, seq: int, ack: int, le
         if acked:
             frames.append(f'{{"frame_type": "ack", "acked_ranges": [{acked}]}}')
         frames.append(f'{{"frame_type": "max_data", "maximum": {ack + window}}}')
+    shown = f'"frames": [{", ".join(frames)}], ' if frames else ""
+    reason = f'"trigger": "{why}", ' if why else ""
     tcp = f'"seq": {seq}, "ack": {ack}, "flags": "{_LETTERS[flags]}", "window": {window}'
     tcp += (f', "ecn": "{_ECN[ecn]}"' if ecn else "") + (f', "segments": {segs}' if segs > 1 else "")
     return (
         f'"name": "transport:packet_{"sent" if out else "received"}", "data": {{'
         f'"header": {{"packet_type": "1RTT", "packet_number": {number}}}, '
-        f'"raw": {{"length": {wire_bytes}, "payload_length": {length}}}, "frames": [{", ".join(frames)}], '
-        f'{f"{chr(34)}trigger{chr(34)}: {chr(34)}{why}{chr(34)}, " if why else ""}"tcp": {{{tcp}}}}}'
+        f'"raw": {{"length": {wire_bytes}, "payload_length": {length}}}, '
+        f'{shown}{reason}"tcp": {{{tcp}}}}}'
     )
 
 
