@@ -84,7 +84,7 @@ def _opening(records: Records, trace: Trace, lane: Lane) -> bytes:
     """A trace up to its events."""
     other = view(records, lane[0]).requested.ends[1 - trace.direction]
     kind = "server" if trace.direction else "client"
-    common = {"protocol_type": "TCP", "time_format": "relative", "reference_time": records.outcome.t0_ns / 1e6}
+    common = {"protocol_type": ["TCP"], "time_format": "relative", "reference_time": records.outcome.t0_ns / 1e6}
     opening = {"title": f"{lane[0]}/{lane[1]}: {trace.host} ⇄ {other}",
                "vantage_point": {"name": trace.host, "type": kind}, "common_fields": common}  # fmt: skip
     return json.dumps(opening, ensure_ascii=False)[:-1].encode() + b', "events": ['
@@ -137,13 +137,14 @@ def _packet(out: bool, number: int, acked: str, why: str, seq: int, ack: int, le
             wire_bytes: int, ecn: int, segs: int) -> str:  # fmt: skip
     """A packet without its time; `tcp` is not in the schema, which lets events have other fields."""
     frames = []
-    if length:
-        fin = "true" if flags & FIN else "false"
-        frames.append(f'{{"frame_type": "stream", "stream_id": 0, "offset": {seq}, "length": {length}, "fin": {fin}}}')
+    offset = seq + (1 if flags & SYN else 0)
+    if length and offset >= 0:
+        fin = ', "fin": true' if flags & FIN else ""
+        frames.append(f'{{"frame_type": "stream", "stream_id": 0, "offset": {offset}, "length": {length}{fin}}}')
     if flags & ACK:
         if acked:
             frames.append(f'{{"frame_type": "ack", "acked_ranges": [{acked}]}}')
-        frames.append(f'{{"frame_type": "max_data", "maximum": {ack + window}}}')
+        frames.append(f'{{"frame_type": "max_data", "maximum": {max(ack + window, 0)}}}')
     shown = f'"frames": [{", ".join(frames)}], ' if frames else ""
     reason = f'"trigger": "{why}", ' if why else ""
     tcp = f'"seq": {seq}, "ack": {ack}, "flags": "{_LETTERS[flags]}", "window": {window}'
