@@ -114,6 +114,8 @@ def test_slices_of_real_points_begin_and_end_in_turn_and_states_are_those_of_the
         name for track, entries in seen.items() if track.endswith("| stalls") for _, _, name, _ in entries if name
     ]
     assert Counter(stalls) == Counter(stalls_table(records)["cause"].to_pylist())
+    broken = [name for track, entries in seen.items() if track.endswith("violated rules") for _, _, name, _ in entries]
+    assert Counter(broken) == Counter(entry["rule"] for entry in real.violations for _ in entry["first"])
     packets = sum(len(entries) for track, entries in seen.items() if track.endswith("| sent again"))
     expected = records.packets.to_pandas().query("retrans and out and length > 0 and `where` == 'sender'")
     assert packets == len(expected)

@@ -51,6 +51,6 @@ class Internals:
 
 @once
 def _events(records: Records, flow: str) -> tuple[pa.Table, str]:
-    """Those of all of a flow's connections, made once."""
+    """The events of all of a flow's connections, made once."""
     traced = traced_events(records, flow)
     return (traced, "kernel") if traced.num_rows else (tcp_events(records, flow), "capture")

@@ -84,7 +84,7 @@ class _Tracks:
 def write_perfetto(
     point: RunPoint, records: Records, file: IO[bytes], flow: str | None = None
 ) -> tuple[str, list[str]]:
-    """Write a trace; returns (its size in words, what is not in it).
+    """Write a trace; returns (its size in words, which limits it met).
 
     flow: only this one's connections.  Raises PlanError without any packet.
     """

@@ -36,7 +36,7 @@ Event = tuple[int, str]
 
 
 def write_qlog(point: RunPoint, records: Records, file: IO[bytes], flow: str | None = None) -> tuple[str, list[str]]:
-    """Write a trace for every connection that a host captured; returns (its size in words, what is not in it).
+    """Write a trace for every connection that a host captured; returns (its size in words, notes).
 
     flow: only this one's.  Raises PlanError where no host captured one, or more packets than memory may hold.
     """
@@ -102,7 +102,7 @@ def _events(of_lane: Sequence[Mark], records: Records, trace: Trace, lane: Lane,
 def _packets(trace: Trace, rows: Ints) -> Iterator[Event]:
     """packet_sent, packet_received and, before what was sent again, packet_lost.
 
-    rows: of the connection, consecutive.  A packet's number is its place among those of its direction, from 0.
+    rows: of the connection, consecutive.  A packet's number is its place in its direction, from 0.
     """
     low, out = int(rows[0]), trace.out[rows]
     number = np.where(out, np.cumsum(out), np.cumsum(~out)) - 1
