@@ -32,7 +32,8 @@ def export(
     ] = None,
     qlog: Annotated[Path | None, typer.Option("--qlog", metavar="FILE", help="write a qlog for qvis")] = None,
     flow: Annotated[
-        str | None, typer.Option("--flow", help="only this flow's connections", autocompletion=complete.flows)
+        str | None,
+        typer.Option("--flow", metavar="FLOW", help="only this flow's connections", autocompletion=complete.flows),
     ] = None,
 ) -> None:
     """Write a point for other people's viewers; a name that ends in .gz is compressed."""

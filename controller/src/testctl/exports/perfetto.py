@@ -91,7 +91,7 @@ def write_perfetto(
     of_flow = [lane for lane in lanes(records) if flow in (None, lane[0])]
     if not of_flow:
         raise PlanError(f"{point.path}: want packets of {flow or 'a flow'}; there is none")
-    tracks = _Tracks(file, min(int(records.packets["time_ns"][0].as_py()), 0), [])
+    tracks = _Tracks(file, min(int(records.values("time_ns", np.zeros(1, np.int64))[0]), 0), [])
     if len(of_flow) > MOST_CONNECTIONS:
         tracks.notes.append(f"the {MOST_CONNECTIONS} connections with most payload of {len(of_flow)}")
     drawn = [name for name in figures(records) if curves()[name].spec.kind in _UNITS]
