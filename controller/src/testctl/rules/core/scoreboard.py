@@ -151,6 +151,17 @@ class Scoreboard:
         return column
 
     @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """For each row (the row of the ACK with which all of the packet was acknowledged, the row at which some of it
+        was sent again); len(trace): none.  Where a byte was sent more than once its ACK counts for the last one."""
+        count = len(self.trace)
+        piece, row = np.divmod(self._transmissions, max(count, 1))
+        again, acked = np.full(count, count), np.full(count, -1)
+        np.minimum.at(again, row[:-1][piece[1:] == piece[:-1]], row[1:][piece[1:] == piece[:-1]])
+        np.maximum.at(acked, row, self._delivered[piece])
+        return np.where((acked > np.arange(count)) & (acked < again), acked, count), again
+
+    @cached_property
     def delivered_sent(self) -> Ints:
         """The row of the last packet, by when it was sent, that an ACK had reported: RFC 8985's RACK.xmit_ts."""
         _, ack, row, _ = self._pieces
