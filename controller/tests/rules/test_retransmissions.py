@@ -134,13 +134,21 @@ def test_the_earliest_segment_is_retransmitted() -> None:
 
 @pytest.mark.parametrize(
     ("times", "count"),
-    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1500), 1)],
+    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1470), 1), ((234, 674, 1500), 0)],
 )
 def test_the_host_must_double_the_rto(times: tuple[int, ...], count: int) -> None:
     """RFC 6298, 5.5: 220 ms after the flight, then 440 ms, then 880 ms."""
     text = FLIGHT + "\n".join(f"{time}000 a > A 0:1000" for time in times)
     assert violations("rto-backoff", text) == count
     assert found("rto-backoff", text, settings={"a": {"net.ipv4.tcp_thin_linear_timeouts": 1}}).undecided
+
+
+def test_what_leaves_again_after_icmp_is_no_timeout() -> None:
+    """RFC 1191, 6.5: the records have no ICMP, the kernel counts it."""
+    text = FLIGHT + "20000 a > A 0:500\n20000 a > A 500:1000"
+    assert violations("rtx-without-evidence", text) == 2
+    told = {"a": {"snmp": {"Icmp.InDestUnreachs": 1}}}
+    assert found("rtx-without-evidence", text, counters=told).undecided.startswith("ICMP, which the records lack")
 
 
 def test_the_rto_collapses_after_a_measurement() -> None:

@@ -77,6 +77,9 @@ def test_the_first_block_must_contain_the_segment_that_triggered_the_ack() -> No
     )
     assert found("sack-first-block", talk.format("3000:4000,1000:2000"), host="b").count == 0
     assert found("sack-first-block", talk.format("1000:2000,3000:4000"), host="b").count == 1
+    fin = talk.replace("b < A 3000:4000 ack 0", "b < FA 4000:4000 ack 0").replace(",3000:4000", ",4000:4001")
+    assert found("sack-first-block", fin.format("4000:4001,1000:2000"), host="b").count == 0
+    assert found("sack-first-block", fin.format("1000:2000,4000:4001"), host="b").count == 1
 
 
 def test_several_packets_may_come_before_their_acks_in_an_instant() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import FIN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
@@ -26,7 +27,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     sacks = blocks(trace)
     first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]
-    came = ~trace.out & trace.data
+    came = ~trace.out & (trace.data | trace.has(FIN))
     trigger = trace.latest(came)[rows]
     known = trigger >= 0
     seq = trace["seq"][trigger]
