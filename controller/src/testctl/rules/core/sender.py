@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import Bools
+from testctl.records.schema import Bools, Ints
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import quiet_ns
 
@@ -18,6 +18,12 @@ _TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.Icmp6InPktTooBigs")
 """What a kernel counts where packets were too large for a link: what was sent is then sent again in smaller ones."""
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
+
+
+def on_time(intervals_ns: Ints) -> Ints:
+    """What timers were set to at least that ran out after this time: Linux's of 64 ticks or more are late by up to an
+    eighth (LVL_GRAN, kernel/time/timer.c)."""
+    return np.asarray(intervals_ns - TICK_NS * 8 ** np.searchsorted(TICK_NS * 64 * 8 ** np.arange(3), intervals_ns))
 
 
 def unfit(trace: Trace) -> str:
