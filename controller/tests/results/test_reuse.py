@@ -161,7 +161,7 @@ def test_with_other_metrics_code_it_is_computed_from_its_records(tmp_path: Path)
     table = pa.table({"flow": pa.array([], pa.string())})
 
     def again(records: Records) -> Assessment:
-        return Assessment("pass", "", {"bulk": {"throughput_bps": float(records.packets.num_rows)}}, table, [])
+        return Assessment("pass", "", {"bulk": {"throughput_bps": float(records.packets.num_rows)}}, table, [], [])
 
     after = taken(tmp_path, first_of(tmp_path), again, metrics="m2")
     assert after.metrics == {"bulk": {"throughput_bps": 3.0}}
@@ -174,7 +174,7 @@ def test_computed_again_it_may_turn_out_invalid(tmp_path: Path) -> None:
     run_at(tmp_path, 1, result())
     table = pa.table({"flow": pa.array([], pa.string())})
     with pytest.raises(UnusableError, match="computed from its records again it is invalid: the ends differ"):
-        taken(tmp_path, first_of(tmp_path), lambda _: Assessment("invalid", "the ends differ", {}, table, []), "m2")
+        taken(tmp_path, first_of(tmp_path), lambda _: Assessment("invalid", "the ends differ", {}, table, [], []), "m2")
 
 
 def test_without_records_it_can_not_be_computed_again(tmp_path: Path) -> None:
