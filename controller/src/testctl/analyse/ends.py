@@ -20,7 +20,7 @@ At = Literal["client", "server", "between"]
 _TTLS = (32, 64, 128, 255)
 _TIMES = 4
 """By how much the answer over the network takes longer than the capturing host's own."""
-_LEAST_NS = 100_000
+_LEAST_NS = 10_000
 """Less than this tells nothing: hosts of one machine or one switch."""
 _AGREE = 0.8
 """The share of an address's decided connections that must agree."""

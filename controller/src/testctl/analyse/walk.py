@@ -98,6 +98,23 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = Clo
         _pass(path, walk, flush)
 
 
+def sort(path: Path, records: int) -> None:
+    """Put the records of a file that write() wrote, at most so many, in order of time; equal times stay as they are."""
+    data = np.memmap(path, np.uint8, "r")
+    time_ns, places = np.empty(records, np.int64), np.empty(records, np.uint64)
+    library = c.library()
+    count = library.capture_index(data.ctypes.data, len(data), records, time_ns.ctypes.data, places.ctypes.data)
+    places = places[:count][np.argsort(time_ns[:count], kind="stable")]
+    del time_ns
+    sorted_path = path.with_suffix(".sorted")
+    with sorted_path.open("wb") as file:
+        file.truncate(len(data))
+    to = np.memmap(sorted_path, np.uint8, "r+")
+    library.capture_reorder(data.ctypes.data, places.ctypes.data, count, to.ctypes.data)
+    del to
+    sorted_path.replace(path)
+
+
 @contextmanager
 def _walk() -> Iterator[c.Walk]:
     walk = c.Walk(most=MOST_CONNECTIONS)

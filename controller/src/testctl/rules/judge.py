@@ -10,7 +10,7 @@ from typing import Any
 
 from testctl.records import Records
 from testctl.rules.core.registry import rules
-from testctl.rules.core.spec import Found, Violation
+from testctl.rules.core.spec import Found, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
 
 
@@ -53,7 +53,8 @@ def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
                 continue
             for name, rule in rules().items():
                 if not names or name in names:
-                    yield Verdict(name, trace, rule.check(trace, other))
+                    why = records.outcome.unjudged.get(flow.name)
+                    yield Verdict(name, trace, undecided(why) if why else rule.check(trace, other))
 
 
 def _all(records: Records) -> list[Verdict]:

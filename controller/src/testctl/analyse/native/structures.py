@@ -80,6 +80,10 @@ def library() -> ctypes.CDLL:
         native.capture_feed.restype = c_uint64
         native.capture_free.argtypes = [POINTER(Walk)]
         native.capture_free.restype = None
+        native.capture_index.argtypes = [c_void_p, c_uint64, c_uint64, c_void_p, c_void_p]
+        native.capture_index.restype = c_uint64
+        native.capture_reorder.argtypes = [c_void_p, c_void_p, c_uint64, c_void_p]
+        native.capture_reorder.restype = None
         sizes = (c_uint64 * 3)()
         native.capture_sizes(sizes)
     except AttributeError as error:
