@@ -42,14 +42,15 @@ class Delays:
     took_ns: tuple[Ints, Ints]
 
 
-def common_of(first: Scanned, second: Scanned, client: Ints) -> Common:
-    """The connections that two files have both: by addresses, ports and initial numbers, or, where something changed
+def common_of(first: Scanned, second: Scanned, client: Ints, rows: Ints) -> Common:
+    """Of these connections of the first file those that the second has too: by addresses, ports and initial numbers, or, where something changed
     the addresses between the two, by both initial numbers.  Raises RecordsError without any.
     """
     by_ends, by_numbers = _keyed(second.connections)
     pairs: list[tuple[int, int, bool]] = []
     taken: set[int] = set()
-    for index, ours in enumerate(first.connections):
+    for index in rows.tolist():
+        ours = first.connections[index]
         low = _low(ours)
         match = next((other for other in by_ends.get(_ends(ours), ()) if other not in taken
                       and _same_numbers(ours, second.connections[other])), -1)  # fmt: skip

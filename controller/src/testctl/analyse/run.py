@@ -15,13 +15,13 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.analyse.assess import assess_capture
 from testctl.analyse.ends import At, clients, ends_of
-from testctl.analyse.flows import CapturedFlow, flows_of
+from testctl.analyse.flows import CapturedFlow, flows_of, text_of
 from testctl.analyse.pair import Common, clock_of, common_of, delays_of, first_is_client, rough_offset
 from testctl.analyse.point import BEFORE, Place, Side, records_of, with_clocks
 from testctl.analyse.walk import Clock, Scanned, scan
 from testctl.core.outcome import HostClock
-from testctl.core.units import show_metric
-from testctl.plan.cost import ROW_MEMORY
+from testctl.core.units import show_time
+from testctl.plan.cost import POINT_KEPT, ROW_MEMORY
 from testctl.records import Records
 from testctl.records.errors import RecordsError
 from testctl.records.schema import Array, Bools, Ints
@@ -55,35 +55,50 @@ class Chosen:
     packets: int
 
 
-def choose(scanned: Sequence[Scanned], at: At | None = None) -> Chosen:
+def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str] = ()) -> Chosen:
     """What of one file, or of two that were captured at the two ends, is analysed, and where it was captured.
 
     at: where a lone file was captured, or the first of two
+    only: ends (address, port, or address:port) of the connections that are chosen; all without any
 
-    Raises PlanError for more files or an end that two files can't have; RecordsError for two without a common
+    Raises PlanError for no such connection, more files or an end that two files can't have; RecordsError for two without a common
     connection.
     """
     if len(scanned) > 2:
         raise PlanError(f"want one file, or two that were captured at the two ends; got {len(scanned)}")
     notes = [f"{file.path.name}: {note}" for file in scanned for note in file.notes]
-    chosen = _one(scanned[0], at) if len(scanned) == 1 else _two(scanned[0], scanned[1], at)
+    rows = _with_ends(scanned[0], only) if only else np.arange(len(scanned[0].connections))
+    chosen = _one(scanned[0], rows, at) if len(scanned) == 1 else _two(scanned[0], scanned[1], rows, at)
     return replace(chosen, notes=(*notes, *chosen.notes))
 
 
-def _one(file: Scanned, at: At | None) -> Chosen:
+def _with_ends(file: Scanned, only: Sequence[str]) -> Ints:
+    """The connections of which an end has such an address, port or both.  Raises PlanError without any."""
+    wanted = set(only)
+    rows = []
+    for index, connection in enumerate(file.connections):
+        ends = ((text_of(connection, end), str(connection["port"][end])) for end in (0, 1))
+        if any(wanted & {address, port, f"{address}:{port}", f"[{address}]:{port}"} for address, port in ends):
+            rows.append(index)
+    if not rows:
+        raise PlanError(f"--only {' '.join(only)}: want an end of a connection of {file.path}; got none with it")
+    return np.array(rows, np.int64)
+
+
+def _one(file: Scanned, rows: Ints, at: At | None) -> Chosen:
     connections = file.connections
     ends = ends_of(connections, at)
     notes = []
-    between = not ends.here.any()
+    between = not ends.here[rows].any()
     if between:
         known = at == "between"
         where = "was made between the hosts" if known else "does not show at which end it was made (--at says it)"
         notes.append(f"the capture {where}: what needs a host's own capture is not known, and no rule is judged")
-        rows = np.arange(len(connections))
     else:
-        rows = np.flatnonzero(ends.here.any(axis=1))
-        if more := len(connections) - len(rows):
+        here = rows[ends.here[rows].any(axis=1)]
+        if more := len(rows) - len(here):
             notes.append(f"{more} connections of other hosts passed by and are left out (--at between has all)")
+        rows = here
     flows, left = flows_of(connections, ends.client, rows)
     notes += [f"{left} connections are left out: more than can be shown"] if left else []
     way = _bytes(connections, ends.client)
@@ -131,11 +146,11 @@ def _at_end(flow: CapturedFlow, here: Bools, back: bool) -> tuple[CapturedFlow, 
     return flow, Place(flow.client, 0) if client else Place(flow.server, 1)
 
 
-def _two(first: Scanned, second: Scanned, at: At | None) -> Chosen:
+def _two(first: Scanned, second: Scanned, rows: Ints, at: At | None) -> Chosen:
     if at == "between":
         raise PlanError("--at between: want one file; of two each was captured at an end")
     client = clients(first.connections)
-    common = common_of(first, second, client)
+    common = common_of(first, second, client, rows)
     ours, theirs = first.connections[common.first], second.connections[common.second]
     at_client = first_is_client(ours, theirs)
     if at is not None:
@@ -188,6 +203,11 @@ def check_memory(chosen: Chosen, files: Sequence[Path]) -> None:
         )
 
 
+def need_bytes(chosen: Chosen) -> int:
+    """Space that the run takes on the disk, with what is removed."""
+    return chosen.packets * ROW_DISK + POINT_KEPT
+
+
 def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
     """The records, of two files in the first one's time.  Raises RecordsError."""
     records = records_of(chosen.sides, chosen.flows, chosen.reverse, work)
@@ -209,9 +229,8 @@ def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
     if found.offset_ns or found.drift_ppb:
         records = records_of((first, replace(second, clock=clock)), chosen.flows, chosen.reverse, work)
     text = (
-        f"the clock of {second.scanned.path.name} is {abs(clock.offset_ns) / 1e6:.6g} ms "
-        f"{'ahead of' if clock.offset_ns > 0 else 'behind'} that of {first.scanned.path.name}, to within "
-        f"{error_ns / 1e6:.3g} ms (half of the shortest round trip)"
+        f"the second file's clock is {show_time(abs(clock.offset_ns))} {'ahead of' if clock.offset_ns > 0 else 'behind'} "
+        f"the first one's, to within {show_time(error_ns)} (half of the shortest round trip)"
     )
     text += f", and drifts by {clock.drift_ppb / 1000:.3g} ppm" if clock.drift_ppb else ""
     source = "least one-way delays"
@@ -244,7 +263,7 @@ def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, comm
         result = PointResult(
             point=point.to_json(),
             verdict=found.verdict,
-            reason=found.reason,
+            reason="; ".join(filter(None, [found.reason, *(note.replace("; ", ": ") for note in records.notes)])),
             wall_s=round(time.monotonic() - clock, 3),
             virtual_s=records.outcome.length_ns / 1e9,
             outcome=records.outcome.to_json(),

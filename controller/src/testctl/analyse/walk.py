@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from testctl.analyse.native import structures as c
+from testctl.core.units import show_time
 from testctl.records.errors import RecordsError
 from testctl.records.pcap import ETHERNET, MAX_SNAPLEN
 from testctl.records.schema import Array
@@ -195,8 +196,8 @@ def _counted(walk: c.Walk) -> list[str]:
         (walk.unlisted, f"packets are of connections after the first {MOST_CONNECTIONS} and are left out"),
         (
             walk.backwards,
-            f"packets are earlier than the packet before them in the file, by up to {walk.backwards_ns / 1e6:g} ms: "
-            "sorted by time",
+            f"packets are earlier than the packet before them in the file, by up to "
+            f"{show_time(walk.backwards_ns)}: sorted by time",
         ),
     ]
     return [f"{count} {what}" for count, what in counts if count]
