@@ -33,7 +33,7 @@ _AXIS = 42
 
 @dataclass(frozen=True)
 class CaptureAssessment:
-    """verdict: fail where a rule of an RFC is broken; what Linux alone does is listed, and no other TCP has to do it."""
+    """verdict: fail where a MUST of an RFC is broken; what a TCP SHOULD do, and what Linux does, is listed."""
 
     verdict: str
     reason: str
@@ -52,7 +52,9 @@ def lacking(records: Records) -> dict[str, tuple[int, int]]:
     group = flow.astype(np.int64) << 17 | where.astype(np.int64) << 1 | numbers_of(table, "direction")
     order = np.argsort(group, kind="stable")
     cuts = np.flatnonzero(np.diff(group[order])) + 1
-    rows = dict(zip(group[order[np.append(0, cuts)]].tolist(), np.split(order, cuts), strict=True)) if len(order) else {}
+    rows = (
+        dict(zip(group[order[np.append(0, cuts)]].tolist(), np.split(order, cuts), strict=True)) if len(order) else {}
+    )
     for key in rows:
         lacks, there = _unseen(records, rows[key], rows.get(key ^ 1, np.empty(0, np.int64)))
         if lacks > found.get(flows[key >> 17], (0, 0))[0]:
@@ -101,8 +103,8 @@ def assess_capture(records: Records) -> tuple[Records, CaptureAssessment]:
     """The records with their notes and what is unjudged, and what they show."""
     lacks = lacking(records)
     notes = [
-        f"{flow}: the capture lacks {lost} bytes that were acknowledged: what it lacks can't be told from loss, so that "
-        "no rule is judged, and nothing that counts packets is known"
+        f"{flow}: the capture lacks {lost} bytes that were acknowledged, which can't be told from loss: no rule is "
+        "judged, and nothing that counts packets is known"
         for flow, (lost, _) in lacks.items()
     ]
     unjudged = dict(records.outcome.unjudged) | dict.fromkeys(lacks, "the capture lacks bytes that were acknowledged")
@@ -133,7 +135,7 @@ def verdict_of(violations: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """(verdict, reason) by what the rules say."""
     counts: Counter[str] = Counter()
     for entry in violations:
-        if rules()[entry["rule"]].spec.level != "Linux":
+        if rules()[entry["rule"]].spec.level == "MUST":
             counts[entry["rule"]] += int(entry["count"])
     if not counts:
         return "pass", ""

@@ -22,6 +22,8 @@ _TIMES = 4
 """By how much the answer over the network takes longer than the capturing host's own."""
 _LEAST_NS = 10_000
 """Less than this tells nothing: hosts of one machine or one switch."""
+_OWN_NS = 200_000
+"""A host's own answer, the fastest of its handshakes: a capture on the way sees it later."""
 _AGREE = 0.8
 """The share of an address's decided connections that must agree."""
 
@@ -87,16 +89,27 @@ def _partial(connections: Array) -> tuple[Bools, Bools]:
 
 
 def _handshakes(connections: Array) -> tuple[Bools, Bools]:
-    rows = np.flatnonzero((connections["opener"] != NOT_KNOWN) & (connections["ack_ns"] >= 0) & (connections["syn_ns"] >= 0))
+    rows = np.flatnonzero(
+        (connections["opener"] != NOT_KNOWN) & (connections["ack_ns"] >= 0) & (connections["syn_ns"] >= 0)
+    )
     some = connections[rows]
     first, second = some["synack_ns"] - some["syn_ns"], some["ack_ns"] - some["synack_ns"]
     local, elsewhere = (np.zeros((len(connections), 2), np.bool_) for _ in range(2))
     opener = some["opener"].astype(np.int64)
     for end, (own, other) in ((opener, (second, first)), (1 - opener, (first, second))):
         near = (other >= _TIMES * own + _LEAST_NS) & np.isin(some["ttl"][np.arange(len(rows)), end], _TTLS)
+        near &= _fastest(connections, rows, end, own) <= _OWN_NS
         local[rows, end] = near
         elsewhere[rows, end] = ~near & (np.maximum(own, other) >= _LEAST_NS)
     return local, elsewhere
+
+
+def _fastest(connections: Array, rows: Ints, end: Ints, own: Ints) -> Ints:
+    """For each of these connections' ends the shortest of the answers of its address."""
+    _, number = np.unique(addresses(connections)[rows, end], return_inverse=True)
+    least = np.full(len(rows), np.iinfo(np.int64).max)
+    np.minimum.at(least, number.reshape(-1), own)
+    return np.asarray(least[number.reshape(-1)])
 
 
 def _by_address(connections: Array, local: Bools, elsewhere: Bools) -> Bools:

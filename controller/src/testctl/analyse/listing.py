@@ -13,10 +13,13 @@ from testctl.analyse.run import Chosen
 from testctl.core.units import show_metric, show_rate, show_time
 from testctl.core.words import counted
 from testctl.results import RunPoint
+from testctl.rules import rules
 
 SHOWN = 10
 _PAUSE = "application"
 """The cause of a stall in which the application had nothing to send."""
+_LEVELS = {"MUST": "a MUST of an RFC", "SHOULD": "a SHOULD", "Linux": "what Linux does"}
+"""The levels of rules, in words."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Listed:
     rtt_ms     of data and ACKs at the sender, else of the handshake; None: not known
     stalled_s  time in stalls but for the application's pauses; None: not known; causes: cause -> seconds in its stalls
     lost       packets lost between two captures; None: not known
-    rules      rule -> times that it was broken, "Linux" rules too; unjudged: why none is judged
+    rules      rule -> times that it was broken, whatever its level; unjudged: why none is judged
     """
 
     name: str
@@ -79,7 +82,9 @@ def listed(chosen: Chosen, point: RunPoint | None = None) -> list[Listed]:
             up=int(some["bytes"][rows, client].sum()),
             down=int(some["bytes"][rows, 1 - client].sum()),
             rtt_ms=_handshake_ms(some),
-            **{name: int(some[name].sum()) for name in ("again", "zero_windows", "resets")},
+            again=int(some["again"].sum()),
+            zero_windows=int(some["zero_windows"].sum()),
+            resets=int(some["resets"].sum()),
             syns=int(some["syns"][rows, client].sum()),
         )
         made.append(entry if point is None else _with_point(entry, point, stalls.get(flow.name, {})))
@@ -151,7 +156,9 @@ def _size(entry: Listed) -> str:
 
 
 def _troubles(entry: Listed) -> list[str]:
-    causes = ", ".join(f"{cause} {show_time(seconds * 1e9)}" for cause, seconds in entry.causes.items() if cause != _PAUSE)
+    causes = ", ".join(
+        f"{cause} {show_time(seconds * 1e9)}" for cause, seconds in entry.causes.items() if cause != _PAUSE
+    )
     counts = [
         (entry.again, "packet sent again", "packets sent again"),
         (entry.timeouts or 0, "timeout", "timeouts"),
@@ -161,11 +168,14 @@ def _troubles(entry: Listed) -> list[str]:
         (entry.resets, "reset", "resets"),
     ]
     happened = ", ".join(f"{int(count)} {one if count == 1 else many}" for count, one, many in counts if count)
-    rules = ", ".join(f"{rule} {count}" for rule, count in entry.rules.items())
+    of_level: dict[str, list[str]] = {}
+    for rule, count in entry.rules.items():
+        of_level.setdefault(rules()[rule].spec.level, []).append(f"{rule} {count}")
+    broken = [f"breaks {_LEVELS[level]}: {', '.join(of_level[level])}" for level in _LEVELS if level in of_level]
     stalled = f"stalled {show_time(entry.stalled_s * 1e9)}" if entry.stalled_s else ""
     return list(
         filter(
             None,
-            [f"{stalled} ({causes})" if stalled and causes else stalled, happened, f"rules broken: {rules}" if rules else ""],
+            [f"{stalled} ({causes})" if stalled and causes else stalled, happened, *broken],
         )
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two files of the same connections, one captured at each end: which connections, which end, and the clocks.
 
-Clocks: the least one-way delay each way gives the offset, for they are taken to be alike; the true one is within half of
-their sum, the shortest round trip (RFC 5905, 8, has the same bound).  A drift is seen where the least delays of both
-ways change along a line, one up as the other goes down.
+Clocks: the least one-way delays of both ways are taken to be alike, which gives the offset; the true one is within half
+of their sum, the shortest round trip (RFC 5905, 8, has the same bound).  A drift is seen where the least delays change
+along a line, those of one way up as the other's go down.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ class Delays:
 
 
 def common_of(first: Scanned, second: Scanned, client: Ints, rows: Ints) -> Common:
-    """Of these connections of the first file those that the second has too: by addresses, ports and initial numbers, or, where something changed
-    the addresses between the two, by both initial numbers.  Raises RecordsError without any.
+    """Of these connections of the first file those that the second has too: by addresses, ports and initial numbers,
+    or, where something changed the addresses between the two, by both initial numbers.
+
+    Raises RecordsError without any.
     """
     by_ends, by_numbers = _keyed(second.connections)
     pairs: list[tuple[int, int, bool]] = []
@@ -52,12 +54,12 @@ def common_of(first: Scanned, second: Scanned, client: Ints, rows: Ints) -> Comm
     for index in rows.tolist():
         ours = first.connections[index]
         low = _low(ours)
-        match = next((other for other in by_ends.get(_ends(ours), ()) if other not in taken
+        match: int = next((other for other in by_ends.get(_ends(ours), ()) if other not in taken
                       and _same_numbers(ours, second.connections[other])), -1)  # fmt: skip
         if match >= 0:
             turned = low != _low(second.connections[match])
         elif ours["syn_seen"].all() and (other := by_numbers.get(_numbers(ours), -1)) >= 0 and other not in taken:
-            match, turned = other, bool(ours["isn"][0] != second.connections[other]["isn"][0])
+            match, turned = int(other), bool(ours["isn"][0] != second.connections[other]["isn"][0])
         else:
             continue
         taken.add(match)
@@ -67,11 +69,12 @@ def common_of(first: Scanned, second: Scanned, client: Ints, rows: Ints) -> Comm
             second.path, f"want a connection that is in {first.path} too, to compare two ends; got none of the same "
             "addresses and ports"
         )  # fmt: skip
-    ours, theirs, turned = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
-    opener = first.connections["opener"][ours]
-    other = second.connections["opener"][theirs].astype(np.int64)
-    known = np.where((opener == NOT_KNOWN) & (other != NOT_KNOWN), other ^ turned, client[ours])
-    return Common(ours, theirs, (known, known ^ turned))
+    numbers, others, swapped = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
+    opener = first.connections["opener"][numbers]
+    opener_there = second.connections["opener"][others].astype(np.int64)
+    said = (opener == NOT_KNOWN) & (opener_there != NOT_KNOWN)
+    known = np.where(said, opener_there ^ swapped, client[numbers])
+    return Common(numbers, others, (known, known ^ swapped))
 
 
 def first_is_client(first: Array, second: Array) -> Bools | None:
@@ -116,10 +119,9 @@ def delays_of(records: Records, client_file: Array) -> Delays:
     for way in (0, 1):
         rows = np.flatnonzero((direction == way) & (key % part == 0))
         sides = [rows[client_file[rows] == (way == 0)], rows[client_file[rows] != (way == 0)]]
-        once = [_once(key[side]) for side in sides]
-        _, at, to = np.intersect1d(*(key[side][some] for side, some in zip(sides, once, strict=True)),
-                                   assume_unique=True, return_indices=True)  # fmt: skip
-        left, came = (time_ns[side[some]][chosen] for side, some, chosen in zip(sides, once, (at, to), strict=True))
+        left_rows, came_rows = (side[_once(key[side])] for side in sides)
+        _, at, to = np.intersect1d(key[left_rows], key[came_rows], assume_unique=True, return_indices=True)
+        left, came = time_ns[left_rows[at]], time_ns[came_rows[to]]
         order = np.argsort(left, kind="stable")
         sent.append(left[order])
         took.append((came - left)[order])

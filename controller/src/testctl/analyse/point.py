@@ -2,7 +2,7 @@
 """The point that a capture is: what it tells of hosts and flows, and its records, as a run's points have them.
 
 A flow is one connection, or several to the same server (flows.py).  `from` is the client; flows whose server sends more
-are `reverse`.  Nothing that the capture doesn't tell is set: no kernel, no congestion control, no counters, no tcp_info.
+are `reverse`.  What the capture doesn't tell is not set: no kernel, no congestion control, no counters, no tcp_info.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from testctl.analyse.flows import CapturedFlow, names_of
 from testctl.analyse.native.structures import TARGET
-from testctl.analyse.walk import Clock, Scanned, sort, write
+from testctl.analyse.walk import UNCHANGED, Clock, Scanned, copied, sort, write
 from testctl.core.outcome import HostClock, Outcome
 from testctl.core.point import PointSpec, TimedFlow
 from testctl.core.topology import Topology
@@ -32,6 +32,7 @@ _CLIENT_PORTS = 1 << 15
 _USUAL_MTU, _LARGEST_MTU = 1500, 65535
 _HEADERS = {4: 40, 6: 60}
 _NOTES = 10
+_NO_SYN = "no SYN captured; numbers are relative to the first one seen"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Side:
     client: Array
     members: Sequence[Array]
     places: Sequence[Place]
-    clock: Clock = Clock()
+    clock: Clock = UNCHANGED
 
 
 def mtu_of(connections: Array, family: int) -> int:
@@ -93,10 +94,11 @@ def _targets(side: Side, flows: Sequence[CapturedFlow], mtus: Sequence[int]) -> 
     connection."""
     targets = np.zeros(len(side.scanned.connections), TARGET)
     kinds = _kinds(mtus, flows)
+    twice = copied(side.scanned.connections)
     for number, (flow, mtu, members) in enumerate(zip(flows, mtus, side.members, strict=True)):
         host = 2 * kinds.index((flow.family, mtu)) + 1
         some = targets[members]
-        some["client_host"], some["server_host"], some["written"] = host, host + 1, 1
+        some["client_host"], some["server_host"], some["written"] = host, host + 1, 1 + twice[members]
         some["client_port"] = _CLIENT_PORTS + np.arange(len(members))
         some["server_port"] = number + 1
         some["client"] = side.client[members]
@@ -115,12 +117,10 @@ def _stand_in(flows: Sequence[CapturedFlow], mtus: Sequence[int]) -> tuple[Point
             packed = f"10.0.{host >> 8}.{host & 255}" if family == 4 else f"fd00::{host:x}"
             addresses[name] = packed
     for number, (flow, mtu) in enumerate(zip(flows, mtus, strict=True)):
-        ends = (f"{flow.family} {mtu} {end}" for end in (1, 2))
-        made.append(
-            TimedFlow(
-                flow.name, *ends, GENERATOR, number + 1, _CLIENT_PORTS, len(flow.members), {"family": flow.family}
-            )
-        )
+        client, server = (f"{flow.family} {mtu} {end}" for end in (1, 2))
+        options = {"family": flow.family}
+        count = len(flow.members)
+        made.append(TimedFlow(flow.name, client, server, GENERATOR, number + 1, _CLIENT_PORTS, count, options))
     return PointSpec("", settings=settings, flows=tuple(made)), Outcome(addresses=addresses)
 
 
@@ -171,5 +171,8 @@ def with_clocks(records: Records, clocks: Mapping[str, HostClock]) -> Records:
 
 
 def _shortened(notes: list[str]) -> list[str]:
-    more = len(notes) - _NOTES
-    return [*notes[:_NOTES], *([f"… and {more} more of these"] if more > 0 else [])]
+    rest = [note for note in notes if not note.endswith(_NO_SYN)]
+    if count := len(notes) - len(rest):
+        rest.append(f"{count} directions of connections have no SYN: their numbers are relative to the first one seen")
+    more = len(rest) - _NOTES
+    return [*rest[:_NOTES], *([f"… and {more} more of these"] if more > 0 else [])]

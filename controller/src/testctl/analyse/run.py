@@ -18,12 +18,11 @@ from testctl.analyse.ends import At, clients, ends_of
 from testctl.analyse.flows import CapturedFlow, flows_of, text_of
 from testctl.analyse.pair import Common, clock_of, common_of, delays_of, first_is_client, rough_offset
 from testctl.analyse.point import BEFORE, Place, Side, records_of, with_clocks
-from testctl.analyse.walk import Clock, Scanned, scan
+from testctl.analyse.walk import Clock, Scanned
 from testctl.core.outcome import HostClock
 from testctl.core.units import show_time
 from testctl.plan.cost import POINT_KEPT, ROW_MEMORY
 from testctl.records import Records
-from testctl.records.errors import RecordsError
 from testctl.records.schema import Array, Bools, Ints
 from testctl.report import write_report
 from testctl.results import PointResult, Run, RunWriter, build_summary, collect_versions, load_point, write_point
@@ -34,6 +33,7 @@ from testctl.system.memory import free_mb
 ROW_DISK = 130
 """Bytes of a row in files that are removed, and in the run."""
 _PLAN = "capture"
+_ITSELF = "-client"
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str]
     at: where a lone file was captured, or the first of two
     only: ends (address, port, or address:port) of the connections that are chosen; all without any
 
-    Raises PlanError for no such connection, more files or an end that two files can't have; RecordsError for two without a common
-    connection.
+    Raises PlanError for no such connection, more files or an end that two files can't have; RecordsError for two
+    without a common connection.
     """
     if len(scanned) > 2:
         raise PlanError(f"want one file, or two that were captured at the two ends; got {len(scanned)}")
@@ -108,7 +108,7 @@ def _one(file: Scanned, rows: Ints, at: At | None) -> Chosen:
         if between:
             flows[number], place = _passing(flow, back)
         else:
-            flows[number], place = _at_end(flow, ends.here[flow.members].all(axis=0), back)
+            flows[number], place = _at_end(flow, np.asarray(ends.here[flow.members].all(axis=0)), back)
         places.append(place)
     if not between and not at:
         hosts = ", ".join(dict.fromkeys(place.entity for place in places))
@@ -141,8 +141,10 @@ def _at_end(flow: CapturedFlow, here: Bools, back: bool) -> tuple[CapturedFlow, 
     client, server = (bool(end) for end in here)
     if client and server:
         client, server = not back, back
-        other = {"client": f"{flow.client}-client"} if server else {"server": f"{flow.server}-server"}
-        flow = replace(flow, **other) if flow.client == flow.server or not server else flow
+        if server:
+            flow = replace(flow, client=f"{flow.client.removesuffix(_ITSELF)}{_ITSELF}")
+        else:
+            flow = replace(flow, server=f"{flow.server}-server")
     return flow, Place(flow.client, 0) if client else Place(flow.server, 1)
 
 
@@ -198,8 +200,8 @@ def check_memory(chosen: Chosen, files: Sequence[Path]) -> None:
     need, there = chosen.packets * ROW_MEMORY, free_mb() << 20
     if need > there:
         raise TestbedError(
-            f"{', '.join(map(str, files))}: {chosen.packets} packets of TCP take {size_text(need)} of memory to analyse; "
-            f"this machine has {size_text(there)} free: want fewer packets (--only has some connections)"
+            f"{', '.join(map(str, files))}: {chosen.packets} packets of TCP take {size_text(need)} of memory to "
+            f"analyse; this machine has {size_text(there)} free: want fewer packets (--only has some connections)"
         )
 
 
@@ -228,9 +230,10 @@ def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
                   second.scanned.first_ns)  # fmt: skip
     if found.offset_ns or found.drift_ppb:
         records = records_of((first, replace(second, clock=clock)), chosen.flows, chosen.reverse, work)
+    way = "ahead of" if clock.offset_ns > 0 else "behind"
     text = (
-        f"the second file's clock is {show_time(abs(clock.offset_ns))} {'ahead of' if clock.offset_ns > 0 else 'behind'} "
-        f"the first one's, to within {show_time(error_ns)} (half of the shortest round trip)"
+        f"the second file's clock is {show_time(abs(clock.offset_ns))} {way} the first one's, to within "
+        f"{show_time(error_ns)} (half of the shortest round trip)"
     )
     text += f", and drifts by {clock.drift_ppb / 1000:.3g} ppm" if clock.drift_ppb else ""
     source = "least one-way delays"

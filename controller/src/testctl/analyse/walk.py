@@ -22,9 +22,9 @@ from testctl.analyse.native import structures as c
 from testctl.core.units import show_time
 from testctl.records.errors import RecordsError
 from testctl.records.pcap import ETHERNET, MAX_SNAPLEN
-from testctl.records.schema import Array
+from testctl.records.schema import Array, Bools
 
-MOST_CONNECTIONS = 1 << 20
+MOST_CONNECTIONS = 1 << 19
 """Connections that are told apart; packets of others are counted."""
 _PIECE = 1 << 22
 _MOST_PIECE = 1 << 25  # a block of pcapng has up to MOST_RECORD bytes
@@ -63,21 +63,34 @@ class Clock:
     from_ns: int = 0
 
 
+UNCHANGED = Clock()
+
+
 def scan(path: Path) -> Scanned:
-    """The connections of a file.  Raises RecordsError: not readable, no capture, or no TCP in it.
-    """
+    """The connections of a file.  Raises RecordsError: not readable, no capture, or no TCP in it."""
     with _walk() as walk:
         notes = _pass(path, walk)
         size = walk.count * c.CONNECTION.itemsize
         data = ctypes.string_at(walk.connections, size) if walk.count else b""
-        connections = np.frombuffer(data, c.CONNECTION)
+        connections = np.frombuffer(bytearray(data), c.CONNECTION)
         _refuse_without_tcp(path, walk)
+        twice = copied(connections)
+        if twice.any():
+            connections["again"][twice] -= connections["copies_again"][twice]
+            notes.append(
+                f"{connections['copies'][twice].sum()} packets are twice in the file: their copies are left out"
+            )
         return Scanned(
             path, connections, walk.frames, walk.tcp, walk.first_ns, walk.highest_ns, walk.backwards, tuple(notes)
         )
 
 
-def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = Clock()) -> None:
+def copied(connections: Array) -> Bools:
+    """Which connections the capture has twice: a quarter of their packets at least are copies."""
+    return np.asarray(4 * connections["copies"].sum(axis=1) >= connections["packets"].sum(axis=1))
+
+
+def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNCHANGED) -> None:
     """Write the frames of a file that was scanned, headers alone, as pcap in ns of Ethernet.
 
     targets: of the type structures.TARGET, one for each connection: the hosts' numbers and the ports of its frames
@@ -85,10 +98,11 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = Clo
 
     Raises RecordsError, and OSError for the file that is written.
     """
-    buffer = np.empty(_OUTPUT, np.uint8)
+    buffer = bytearray(_OUTPUT)
+    place = np.frombuffer(buffer, np.uint8)
     with _walk() as walk, to.open("wb") as file:
         file.write(_FILE_HEADER)
-        walk.targets, walk.output, walk.size = targets.ctypes.data, buffer.ctypes.data, len(buffer)
+        walk.targets, walk.output, walk.size = targets.ctypes.data, place.ctypes.data, len(buffer)
         walk.base_ns, walk.offset_ns = base_ns, clock.offset_ns
         walk.drift_ppb, walk.drift_from_ns = clock.drift_ppb, clock.from_ns
 
@@ -138,7 +152,9 @@ def _pass(path: Path, walk: c.Walk, flush: Callable[[], None] | None = None) -> 
         if isinstance(error, OSError) and error.errno:
             raise RecordsError(path, f"can't be read: {error.strerror}") from error
         if not walk.frames:
-            raise RecordsError(path, f"want a compressed capture; got {str(error).partition(chr(10))[0]:.100}") from error
+            raise RecordsError(
+                path, f"want a compressed capture; got {str(error).partition(chr(10))[0]:.100}"
+            ) from error
         notes.append("the compressed file is cut or damaged: what came before that is analysed")
     if walk.damage == c.NO_MEMORY:
         raise RecordsError(path, f"has {walk.count} connections, for which there is not enough memory")

@@ -130,7 +130,18 @@ class Outcome:
             "addresses": dict(self.addresses),
             "error": self.error or None,
         }
-        rest = ("skip", "lacking", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement", "unjudged")
+        rest = (
+            "skip",
+            "lacking",
+            "drift",
+            "kernel",
+            "kernel_faults",
+            "t0_ns",
+            "end_ns",
+            "wall",
+            "placement",
+            "unjudged",
+        )
         document |= {name: value for name in rest if (value := getattr(self, name))}
         return document | ({"clocks": {host: asdict(c) for host, c in self.clocks.items()}} if self.clocks else {})
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { RECENT = 4, COPY_NS = 1000000 };
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
 enum { INTERFACES = 256, NOT_KNOWN = 255, MOST_RECORD = 1 << 24, MOST_FRAME = 1 << 20 };
 
@@ -67,13 +68,15 @@ struct connection {
 	int64_t first_ns, last_ns;
 	int64_t syn_ns, synack_ns, ack_ns; /* of the handshake */
 	int64_t silent_ns;		   /* the longest time without a packet */
+	int64_t recent_ns[2][RECENT];	   /* the last packets: their times and what they are */
+	uint64_t recent[2][RECENT];
 	uint64_t bytes[2];		   /* payload */
 	uint32_t packets[2], data[2];	   /* data: those with payload */
 	uint32_t again[2];		   /* with bytes below the highest seen */
 	uint32_t zero_windows[2], resets[2], fins[2], syns[2];
 	uint32_t outgoing[2], incoming[2]; /* the capture says that it was leaving its
 					      sender, arriving at the other end */
-	uint32_t partial[2];
+	uint32_t partial[2], copies[2], copies_again[2]; /* copies: of a packet just before */
 	uint32_t isn[2], highest[2];
 	uint32_t largest[2]; /* payload */
 	uint32_t before;     /* the one of the same addresses and ports before it, + 1; 0 none */
@@ -89,7 +92,7 @@ struct target {
 	uint32_t client_host, server_host;
 	uint16_t client_port, server_port;
 	uint8_t client;	 /* end */
-	uint8_t written; /* 0: left out */
+	uint8_t written; /* 0: left out; 2: without copies */
 };
 
 struct walk {
@@ -116,7 +119,7 @@ int next_frame(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t *
 	       struct frame *frame);
 bool find_segment(struct walk *walk, struct frame *frame, struct segment *segment);
 struct connection *note_segment(struct walk *walk, const struct frame *frame,
-				const struct segment *segment, int *end);
+				const struct segment *segment, int *end, bool *copy);
 void write_segment(struct walk *walk, const struct frame *frame,
 		   const struct segment *segment, const struct target *target, int end);
 

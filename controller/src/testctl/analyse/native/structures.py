@@ -30,10 +30,13 @@ class Connection(ctypes.Structure):
     _fields_ = [
         ("address", c_uint8 * 16 * 2),
         *_of(c_int64, "first_ns", "last_ns", "syn_ns", "synack_ns", "ack_ns", "silent_ns"),
+        ("recent_ns", c_int64 * 4 * 2),
+        ("recent", c_uint64 * 4 * 2),
         ("bytes", c_uint64 * 2),
         *_of(
             c_uint32 * 2,
             *("packets", "data", "again", "zero_windows", "resets", "fins", "syns", "outgoing", "incoming", "partial"),
+            *("copies", "copies_again"),
             *("isn", "highest", "largest"),
         ),
         *_of(c_uint32, "before", "hash"),

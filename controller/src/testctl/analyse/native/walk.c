@@ -4,8 +4,8 @@
  * are given, each segment as a frame of Ethernet with the addresses and ports of its target.
  *
  * Two passes number the connections alike.  A connection is known by its addresses and ports;
- * a SYN with another initial number than the SYN before begins a new one, and so does a SYN in
- * one that had none (RFC 9293, 3.4).
+ * a SYN with another initial number than the SYN before begins a new one, and so does a SYN
+ * that follows a reset, or in one that had none (RFC 9293, 3.4).
  */
 #include "capture.h"
 
@@ -108,7 +108,7 @@ static bool begins(const struct connection *known, const struct segment *segment
 	if (!(segment->flags & SYN) || segment->flags & (ACK | RST))
 		return false;
 	if (known->syn_seen[end])
-		return known->isn[end] != segment->seq;
+		return known->isn[end] != segment->seq || known->resets[!end];
 	return known->begun[end] || known->packets[!end] > known->syns[!end];
 }
 
@@ -179,9 +179,34 @@ static void note_handshake(struct connection *known, const struct frame *frame,
 	}
 }
 
+/*
+ * Whether the capture had the same packet just before, as where it passed two interfaces: the
+ * same TCP header, and the same identification of IP, which a TCP that sends again renews.
+ * Without one ACKs alone may be alike.
+ */
+static bool is_copy(struct connection *known, const struct frame *frame,
+		    const struct segment *segment, int end)
+{
+	uint16_t number = segment->family == 4 ? be16(segment->ip + 4) : 0;
+	uint64_t content = number + 1U;
+	uint32_t at = known->packets[end] % RECENT;
+	bool copy = false;
+
+	if (!number && !segment->payload && !(segment->flags & (SYN | FIN | RST)))
+		return false;
+	for (uint32_t i = 4; i + 4 <= segment->tcp_captured; i += 4)
+		content = (content ^ be32(segment->tcp + i)) * 0x9e3779b97f4a7c15ULL;
+	for (int i = 0; i < RECENT; i++)
+		copy |= known->recent[end][i] == content &&
+			frame->time_ns - known->recent_ns[end][i] <= COPY_NS;
+	known->recent[end][at] = content;
+	known->recent_ns[end][at] = frame->time_ns;
+	return copy;
+}
+
 /* Count a segment to its connection; NULL: there are too many of them. */
 struct connection *note_segment(struct walk *walk, const struct frame *frame,
-				const struct segment *segment, int *end)
+				const struct segment *segment, int *end, bool *copy)
 {
 	struct connection *known = find(walk, frame, segment, end);
 	uint32_t last = segment->seq + (uint32_t)segment->payload +
@@ -196,6 +221,8 @@ struct connection *note_segment(struct walk *walk, const struct frame *frame,
 		known->last_ns = frame->time_ns;
 	if (frame->time_ns < known->first_ns)
 		known->first_ns = frame->time_ns;
+	*copy = is_copy(known, frame, segment, from);
+	known->copies[from] += *copy;
 	known->packets[from]++;
 	known->bytes[from] += (uint32_t)segment->payload;
 	known->outgoing[from] += frame->side == OUTBOUND;
@@ -216,8 +243,10 @@ struct connection *note_segment(struct walk *walk, const struct frame *frame,
 	if (segment->flags & RST && !segment->payload)
 		return known;
 	if (known->begun[from] && segment->payload > 0 &&
-	    (int32_t)(segment->seq - known->highest[from]) < 0)
+	    (int32_t)(segment->seq - known->highest[from]) < 0) {
 		known->again[from]++;
+		known->copies_again[from] += *copy;
+	}
 	if (!known->begun[from] || (int32_t)(last - known->highest[from]) > 0)
 		known->highest[from] = last;
 	known->begun[from] = 1;
@@ -325,7 +354,9 @@ uint64_t capture_feed(struct walk *walk, const uint8_t *data, uint64_t size)
 	uint64_t at = 0;
 
 	while (!walk->full && !walk->damage && next_frame(walk, data, size, &at, &frame)) {
+		const struct target *target;
 		struct connection *known;
+		bool copy;
 		int end;
 
 		if (frame.original < frame.captured)
@@ -333,10 +364,12 @@ uint64_t capture_feed(struct walk *walk, const uint8_t *data, uint64_t size)
 		note_time(walk, &frame);
 		if (!find_segment(walk, &frame, &segment))
 			continue;
-		known = note_segment(walk, &frame, &segment, &end);
-		if (known && walk->targets && walk->targets[known - walk->connections].written)
-			write_segment(walk, &frame, &segment,
-				      &walk->targets[known - walk->connections], end);
+		known = note_segment(walk, &frame, &segment, &end, &copy);
+		if (!known || !walk->targets)
+			continue;
+		target = &walk->targets[known - walk->connections];
+		if (target->written == 1 || (target->written && !copy))
+			write_segment(walk, &frame, &segment, target, end);
 	}
 	walk->at += at;
 	return at;

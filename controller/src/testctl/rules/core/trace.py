@@ -99,8 +99,9 @@ class Trace:
 
     @cached_property
     def from_syn(self) -> Bools:
-        """Rows of connections whose SYN this host's capture has: all of the connection is here."""
-        return self.anywhere(self.has(SYN))
+        """Rows of connections of which the host's capture has both SYNs: all is here, and windows are scaled."""
+        syn = self.has(SYN)
+        return np.asarray(self.anywhere(syn & self.out) & self.anywhere(syn & ~self.out))
 
     def anywhere(self, of: Bools) -> Bools:
         """Rows of connections that have a row of the mask."""
@@ -176,12 +177,12 @@ class Trace:
     @cached_property
     def edge(self) -> Ints:
         """The right edge of the window that the peer had offered."""
-        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST))
+        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
 
     @cached_property
     def offered(self) -> Ints:
         """The right edge of the window that the host had offered."""
-        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST))
+        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
 
     @cached_property
     def probes(self) -> Bools:
@@ -238,10 +239,10 @@ class Trace:
 
     @cached_property
     def instant(self) -> Ints:
-        """For each row the first row of its connection with the same time."""
-        time = self["time_ns"]
-        begins = self._begins | np.concatenate([np.ones(min(len(time), 1), np.bool_), time[1:] != time[:-1]])
-        return np.asarray(np.flatnonzero(begins)[np.cumsum(begins) - 1])
+        """For each row the first row of its connection with the same time; of real time within the last ms, which a
+        host may take for a packet."""
+        time = self["time_ns"] + self.apart
+        return np.maximum(np.searchsorted(time, time - (0 if self.exact else 1_000_000)), self.first)
 
     def settled(self, values: Ints, within_ns: int) -> Ints:
         """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
