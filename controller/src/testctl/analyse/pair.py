@@ -129,7 +129,10 @@ def delays_of(records: Records, client_file: Array) -> Delays:
 
 
 def clock_of(delays: Delays) -> tuple[Clock, int] | None:
-    """(the server's clock against the client's, the most by which it can be wrong); None without packets both ways."""
+    """(the server's clock against the client's, the most by which it can be wrong); None without packets both ways.
+
+    Its from_ns is a time of the records.
+    """
     if not all(len(took) for took in delays.took_ns):
         return None
     there, back = delays.took_ns

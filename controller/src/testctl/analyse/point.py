@@ -55,6 +55,11 @@ class Side:
     places: Sequence[Place]
     clock: Clock = UNCHANGED
 
+    @property
+    def first_ns(self) -> int:
+        """The file's earliest time, by the clock of all."""
+        return self.scanned.first_ns - self.clock.offset_ns
+
 
 def mtu_of(connections: Array, family: int) -> int:
     """The size of the largest packet by the MSS options of connections; 0 without any."""
@@ -69,7 +74,7 @@ def records_of(sides: Sequence[Side], flows: Sequence[CapturedFlow], reverse: Se
 
     Raises RecordsError; OSError for the directory.
     """
-    base_ns = min(side.scanned.first_ns for side in sides)
+    base_ns = min(side.first_ns for side in sides)
     mtus = [mtu_of(sides[0].scanned.connections[members], flow.family) for flow, members in
             zip(flows, sides[0].members, strict=True)]  # fmt: skip
     paths = {f"file{number}": work / f"file{number}.pcap" for number in range(len(sides))}

@@ -226,8 +226,8 @@ def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
         return with_clocks(records, {host: HostClock(0, float(1 << 62), "unknown") for host in hosts}), [why]
     found, error_ns = result
     sign = 1 if at_client else -1
-    clock = Clock(second.clock.offset_ns + sign * found.offset_ns, sign * found.drift_ppb,
-                  second.scanned.first_ns)  # fmt: skip
+    from_ns = found.from_ns + records.outcome.t0_ns + second.clock.offset_ns
+    clock = Clock(second.clock.offset_ns + sign * found.offset_ns, sign * found.drift_ppb, from_ns)
     if found.offset_ns or found.drift_ppb:
         records = records_of((first, replace(second, clock=clock)), chosen.flows, chosen.reverse, work)
     way = "ahead of" if clock.offset_ns > 0 else "behind"
@@ -247,6 +247,13 @@ def _rows_of_first(records: Records, chosen: Chosen) -> Bools:
     return np.asarray(where == code[flow])
 
 
+def with_what_is_known(records: Records, chosen: Chosen, notes: Sequence[str]) -> Records:
+    """The records with all notes, and with the flows of which no rule is judged."""
+    unjudged = {flow.name: chosen.unjudged for flow in chosen.flows} if chosen.unjudged else {}
+    outcome = replace(records.outcome, unjudged=unjudged)
+    return replace(records, notes=[*chosen.notes, *notes, *records.notes], outcome=outcome, memo={})
+
+
 def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, command: str) -> Run:
     """Write the run of the chosen connections, and its report.  Raises RecordsError, TestbedError."""
     started, clock = datetime.now(UTC), time.monotonic()
@@ -254,10 +261,7 @@ def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, comm
     try:
         with naming_path(writer.path, "nothing was kept"):
             records, notes = records_and_notes(chosen, writer.path / WORK)
-        records = replace(records, notes=[*chosen.notes, *notes, *records.notes])
-        if chosen.unjudged:
-            outcome = replace(records.outcome, unjudged={flow.name: chosen.unjudged for flow in chosen.flows})
-            records = replace(records, outcome=outcome)
+        records = with_what_is_known(records, chosen, notes)
         records, found = assess_capture(records)
         point_id = hashlib.sha256(records.digest().encode()).hexdigest()[:12]
         files_text = " ".join(path.name for path in files)
