@@ -3,7 +3,8 @@
  * The frames of a capture: pcap (µs, ns, and Kuznetzov's with longer record headers) and
  * pcapng (section, interface, enhanced, simple and obsolete packet blocks).
  *
- * Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.  No byte behind `size` is read.
+ * Sources: draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.  No byte behind `size` is
+ * read.
  */
 #include "capture.h"
 
@@ -46,7 +47,8 @@ static int begin(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t
 		walk->format = PCAPNG;
 		return 1;
 	}
-	walk->big_endian = magic != 0xa1b2c3d4 && magic != 0xa1b23c4d && magic != 0xa1b2cd34;
+	walk->big_endian =
+		magic != 0xa1b2c3d4 && magic != 0xa1b23c4d && magic != 0xa1b2cd34;
 	magic = word(walk, data);
 	if (magic != 0xa1b2c3d4 && magic != 0xa1b23c4d && magic != 0xa1b2cd34)
 		return damaged(walk, NO_CAPTURE);
@@ -61,8 +63,8 @@ static int begin(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t
 	return 1;
 }
 
-static int pcap_record(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t *at,
-		       struct frame *frame)
+static int pcap_record(struct walk *walk, const uint8_t *data, uint64_t size,
+		       uint64_t *at, struct frame *frame)
 {
 	const uint8_t *record = data + *at;
 	uint32_t header = RECORD_HEADER + walk->extra, fraction;
@@ -78,7 +80,8 @@ static int pcap_record(struct walk *walk, const uint8_t *data, uint64_t size, ui
 		return damaged(walk, BAD_FRACTION);
 	if (size - *at - header < frame->captured)
 		return 0;
-	frame->time_ns = (int64_t)word(walk, record) * NS + (int64_t)fraction * walk->fraction_ns;
+	frame->time_ns =
+		(int64_t)word(walk, record) * NS + (int64_t)fraction * walk->fraction_ns;
 	frame->bytes = record + header;
 	frame->link = walk->interfaces[0].link;
 	frame->side = NOT_SAID;
@@ -90,8 +93,8 @@ static int pcap_record(struct walk *walk, const uint8_t *data, uint64_t size, ui
 	return 1;
 }
 
-/* The value of an option of a block, `size` bytes from `at` on; NULL without it, or where it
- * is shorter than `least`. */
+/* The value of an option of a block, `size` bytes from `at` on; NULL without it, or where
+ * it is shorter than `least`. */
 static const uint8_t *option(const struct walk *walk, const uint8_t *at, uint32_t size,
 			     uint16_t code, uint32_t least)
 {
@@ -144,7 +147,8 @@ static void add_interface(struct walk *walk, const uint8_t *body, uint32_t size)
 
 static int64_t time_of(const struct interface *interface, uint64_t units)
 {
-	uint64_t whole = units / interface->per_second, rest = units % interface->per_second;
+	uint64_t whole = units / interface->per_second,
+		 rest = units % interface->per_second;
 	uint64_t ns = interface->decimal ? rest * interface->decimal
 					 : (uint64_t)((unsigned __int128)rest * NS /
 						      interface->per_second);
@@ -153,8 +157,8 @@ static int64_t time_of(const struct interface *interface, uint64_t units)
 }
 
 /* An enhanced (or obsolete) packet block: interface, time, lengths, bytes, options. */
-static int packet_block(struct walk *walk, uint32_t kind, const uint8_t *body, uint32_t size,
-			struct frame *frame)
+static int packet_block(struct walk *walk, uint32_t kind, const uint8_t *body,
+			uint32_t size, struct frame *frame)
 {
 	uint32_t number, padded;
 	const uint8_t *flags;
@@ -169,14 +173,15 @@ static int packet_block(struct walk *walk, uint32_t kind, const uint8_t *body, u
 		return damaged(walk, BAD_LENGTH);
 	if (number >= walk->known)
 		return damaged(walk, BAD_INTERFACE);
-	frame->time_ns = time_of(&walk->interfaces[number],
-				 (uint64_t)word(walk, body + 4) << 32 | word(walk, body + 8));
+	frame->time_ns =
+		time_of(&walk->interfaces[number],
+			(uint64_t)word(walk, body + 4) << 32 | word(walk, body + 8));
 	frame->bytes = body + 20;
 	frame->link = walk->interfaces[number].link;
 	frame->side = NOT_SAID;
-	flags = padded < size - 20
-			? option(walk, body + 20 + padded, size - 20 - padded, EPB_FLAGS, 4)
-			: NULL;
+	flags = padded < size - 20 ? option(walk, body + 20 + padded, size - 20 - padded,
+					    EPB_FLAGS, 4)
+				   : NULL;
 	if (flags)
 		frame->side = (word(walk, flags) & 3) == 1   ? INBOUND
 			      : (word(walk, flags) & 3) == 2 ? OUTBOUND
@@ -202,8 +207,8 @@ static int simple_block(struct walk *walk, const uint8_t *body, uint32_t size,
 	return 1;
 }
 
-static int pcapng_block(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t *at,
-			struct frame *frame)
+static int pcapng_block(struct walk *walk, const uint8_t *data, uint64_t size,
+			uint64_t *at, struct frame *frame)
 {
 	while (size - *at >= LEAST_BLOCK) {
 		const uint8_t *block = data + *at, *body = block + 8;
@@ -215,7 +220,8 @@ static int pcapng_block(struct walk *walk, const uint8_t *data, uint64_t size, u
 
 			memcpy(&order, block + 8, sizeof(order));
 			if (order != 0x1a2b3c4d && order != 0x4d3c2b1a)
-				return damaged(walk, *at || walk->at ? BAD_BLOCK : NO_CAPTURE);
+				return damaged(walk,
+					       *at || walk->at ? BAD_BLOCK : NO_CAPTURE);
 			walk->big_endian = order == 0x4d3c2b1a;
 			walk->known = 0;
 		}
@@ -235,8 +241,9 @@ static int pcapng_block(struct walk *walk, const uint8_t *data, uint64_t size, u
 				return damaged(walk, BAD_INTERFACE);
 			add_interface(walk, body, bytes);
 		} else if (kind == ENHANCED || kind == OBSOLETE || kind == SIMPLE) {
-			int done = kind == SIMPLE ? simple_block(walk, body, bytes, frame)
-						  : packet_block(walk, kind, body, bytes, frame);
+			int done = kind == SIMPLE
+					   ? simple_block(walk, body, bytes, frame)
+					   : packet_block(walk, kind, body, bytes, frame);
 
 			*at += done ? length : 0;
 			return done;

@@ -37,7 +37,8 @@ struct interface {
 	uint64_t per_second; /* units of its times */
 	int64_t offset_s;
 	uint32_t link;
-	uint32_t decimal; /* per_second is a power of 10 up to 10^9: ns of a unit; 0: not */
+	uint32_t decimal; /* per_second is a power of 10 up to 10^9: ns of a unit; 0: not
+			   */
 };
 
 /* A frame in the caller's memory (not owned). */
@@ -68,18 +69,21 @@ struct connection {
 	int64_t first_ns, last_ns;
 	int64_t syn_ns, synack_ns, ack_ns; /* of the handshake */
 	int64_t silent_ns;		   /* the longest time without a packet */
-	int64_t recent_ns[2][RECENT];	   /* the last packets: their times and what they are */
+	int64_t recent_ns[2]
+			 [RECENT]; /* the last packets: their times and what they are */
 	uint64_t recent[2][RECENT];
-	uint64_t bytes[2];		   /* payload */
-	uint32_t packets[2], data[2];	   /* data: those with payload */
-	uint32_t again[2];		   /* with bytes below the highest seen */
+	uint64_t bytes[2];	      /* payload */
+	uint32_t packets[2], data[2]; /* data: those with payload */
+	uint32_t again[2];	      /* with bytes below the highest seen */
 	uint32_t zero_windows[2], resets[2], fins[2], syns[2];
 	uint32_t outgoing[2], incoming[2]; /* the capture says that it was leaving its
 					      sender, arriving at the other end */
-	uint32_t partial[2], copies[2], copies_again[2]; /* copies: of a packet just before */
+	uint32_t partial[2], copies[2],
+		copies_again[2]; /* copies: of a packet just before */
 	uint32_t isn[2], highest[2];
 	uint32_t largest[2]; /* payload */
-	uint32_t before;     /* the one of the same addresses and ports before it, + 1; 0 none */
+	uint32_t before; /* the one of the same addresses and ports before it, + 1; 0 none
+			  */
 	uint32_t hash;
 	uint16_t port[2], mss[2];
 	uint8_t syn_seen[2], begun[2], ttl[2], syn_flags[2], ect[2];
@@ -102,19 +106,19 @@ struct walk {
 	const struct target *targets; /* (not owned) NULL: nothing is written */
 	uint8_t *output;	      /* (not owned) */
 	uint64_t size, used;	      /* of the output */
-	uint64_t at; /* in the file */
+	uint64_t at;		      /* in the file */
 	uint64_t frames, tcp, not_tcp, fragments, cut, without_time, unlisted;
 	uint64_t unknown_link, backwards; /* frames; backwards: before the one in front */
 	int64_t backwards_ns, last_ns, first_ns, final_ns, highest_ns;
 	int64_t base_ns, offset_ns, drift_ppb, drift_from_ns; /* of what is written */
-	uint32_t count, capacity, mask, most; /* connections */
-	uint32_t known, extra;		      /* interfaces; bytes of a record header */
-	uint32_t some_link, fraction_ns;      /* some_link: the last unknown one */
+	uint32_t count, capacity, mask, most;		      /* connections */
+	uint32_t known, extra;		 /* interfaces; bytes of a record header */
+	uint32_t some_link, fraction_ns; /* some_link: the last unknown one */
 	int32_t format, big_endian, damage, full;
 };
 
-/* The next record of data[*at..size): 1 there is a frame, 0 none (more bytes are needed, or
- * walk->damage). */
+/* The next record of data[*at..size): 1 there is a frame, 0 none (more bytes are needed,
+ * or walk->damage). */
 int next_frame(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t *at,
 	       struct frame *frame);
 bool find_segment(struct walk *walk, struct frame *frame, struct segment *segment);

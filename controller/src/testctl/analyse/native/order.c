@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The records of a written pcap file (walk.c: ns, little-endian), and the same in another order. */
+/* The records of a written pcap file (walk.c: ns, little-endian), and the same in another
+ * order. */
 #include "capture.h"
 
 enum { FILE_HEADER = 24, RECORD_HEADER = 16, NS = 1000000000 };
 
 /* Time and place of each of at most `most` records; how many. */
-uint64_t capture_index(const uint8_t *data, uint64_t size, uint64_t most, int64_t *time_ns,
-		       uint64_t *places)
+uint64_t capture_index(const uint8_t *data, uint64_t size, uint64_t most,
+		       int64_t *time_ns, uint64_t *places)
 {
 	uint64_t at = FILE_HEADER, count = 0;
 
@@ -22,7 +23,8 @@ uint64_t capture_index(const uint8_t *data, uint64_t size, uint64_t most, int64_
 }
 
 /* The records at these places, one after the other, behind the file's header. */
-void capture_reorder(const uint8_t *data, const uint64_t *places, uint64_t count, uint8_t *to)
+void capture_reorder(const uint8_t *data, const uint64_t *places, uint64_t count,
+		     uint8_t *to)
 {
 	memcpy(to, data, FILE_HEADER);
 	to += FILE_HEADER;

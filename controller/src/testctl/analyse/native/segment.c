@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The TCP segment of a frame: Ethernet with any number of VLAN tags and PPPoE, Linux cooked
- * 1 and 2, raw IP, loopback; IPv4, and IPv6 with extension headers.
+ * The TCP segment of a frame: Ethernet with any number of VLAN tags and PPPoE, Linux
+ * cooked 1 and 2, raw IP, loopback; IPv4, and IPv6 with extension headers.
  *
- * The payload's length is the IP header's, so that a frame may be cut behind its TCP header;
- * where that is 0 (a frame of segmentation offload above 64 KiB) it is the frame's.
- * Sources: link types of draft-ietf-opsawg-pcaplinktype, RFC 791, RFC 8200, RFC 2516.  No
- * byte behind the captured ones is read.
+ * The payload's length is the IP header's, so that a frame may be cut behind its TCP
+ * header; where that is 0 (a frame of segmentation offload above 64 KiB) it is the
+ * frame's. Sources: link types of draft-ietf-opsawg-pcaplinktype, RFC 791, RFC 8200, RFC
+ * 2516.  No byte behind the captured ones is read.
  */
 #include "capture.h"
 
-enum { LINK_NULL = 0, LINK_ETHERNET = 1, LINK_RAW_A = 12, LINK_RAW_B = 14, LINK_RAW = 101 };
-enum { LINK_LOOP = 108, LINK_SLL = 113, LINK_IPV4 = 228, LINK_IPV6 = 229, LINK_SLL2 = 276 };
-enum { IPV4 = 0x0800, IPV6 = 0x86dd, VLAN = 0x8100, SERVICE_VLAN = 0x88a8, OLD_QINQ = 0x9100 };
+enum {
+	LINK_NULL = 0,
+	LINK_ETHERNET = 1,
+	LINK_RAW_A = 12,
+	LINK_RAW_B = 14,
+	LINK_RAW = 101
+};
+enum {
+	LINK_LOOP = 108,
+	LINK_SLL = 113,
+	LINK_IPV4 = 228,
+	LINK_IPV6 = 229,
+	LINK_SLL2 = 276
+};
+enum {
+	IPV4 = 0x0800,
+	IPV6 = 0x86dd,
+	VLAN = 0x8100,
+	SERVICE_VLAN = 0x88a8,
+	OLD_QINQ = 0x9100
+};
 enum { PPPOE = 0x8864, PPP_IPV4 = 0x21, PPP_IPV6 = 0x57, ANY = 0 };
 enum { TCP = 6, HOP_BY_HOP = 0, ROUTING = 43, FRAGMENT = 44, AH = 51, DESTINATION = 60 };
 enum { TCP_BYTES = 20, SLL_OUTGOING = 4 };
 
-/* Where the network header begins and its EtherType (ANY: by the version of IP); false: none
- * was captured. */
+/* Where the network header begins and its EtherType (ANY: by the version of IP); false:
+ * none was captured. */
 static bool tagged(const struct frame *frame, uint32_t *at, uint16_t *kind)
 {
 	while (*kind == VLAN || *kind == SERVICE_VLAN || *kind == OLD_QINQ) {
@@ -102,7 +120,8 @@ static uint16_t pseudo(const uint8_t *addresses, uint32_t bytes, uint32_t length
 	return (uint16_t)((sum >> 16) + (sum & 0xffff));
 }
 
-/* Behind the extension headers of IPv6: where TCP begins; 0: no TCP, a fragment, or cut. */
+/* Behind the extension headers of IPv6: where TCP begins; 0: no TCP, a fragment, or cut.
+ */
 static uint32_t behind_extensions(struct walk *walk, const uint8_t *ip, uint32_t there)
 {
 	uint32_t at = 40, size;
@@ -122,15 +141,17 @@ static uint32_t behind_extensions(struct walk *walk, const uint8_t *ip, uint32_t
 			walk->fragments++;
 			return 0;
 		}
-		size = next == FRAGMENT ? 8 : next == AH ? ip[at + 1] * 4U + 8 : ip[at + 1] * 8U + 8;
+		size = next == FRAGMENT ? 8
+		       : next == AH	? ip[at + 1] * 4U + 8
+					: ip[at + 1] * 8U + 8;
 		next = ip[at];
 	}
 	return at;
 }
 
 /* The IP header's length, with extensions, and the packet's; 0: no TCP segment. */
-static uint32_t internet(struct walk *walk, const uint8_t *ip, uint32_t there, uint32_t original,
-			 struct segment *segment, uint32_t *total)
+static uint32_t internet(struct walk *walk, const uint8_t *ip, uint32_t there,
+			 uint32_t original, struct segment *segment, uint32_t *total)
 {
 	uint32_t bytes;
 
@@ -180,8 +201,9 @@ bool find_segment(struct walk *walk, struct frame *frame, struct segment *segmen
 		walk->cut++;
 		return false;
 	}
-	bytes = internet(walk, segment->ip, there, frame->original > at ? frame->original - at : 0,
-			 segment, &total);
+	bytes = internet(walk, segment->ip, there,
+			 frame->original > at ? frame->original - at : 0, segment,
+			 &total);
 	if (!bytes)
 		return false;
 	segment->tcp = segment->ip + bytes;
@@ -194,8 +216,8 @@ bool find_segment(struct walk *walk, struct frame *frame, struct segment *segmen
 		walk->not_tcp++;
 		return false;
 	}
-	segment->tcp_captured = there - bytes < segment->tcp_bytes ? there - bytes
-								   : segment->tcp_bytes;
+	segment->tcp_captured =
+		there - bytes < segment->tcp_bytes ? there - bytes : segment->tcp_bytes;
 	segment->payload = (int32_t)(total - bytes - segment->tcp_bytes);
 	segment->sport = be16(segment->tcp);
 	segment->dport = be16(segment->tcp + 2);
@@ -203,8 +225,9 @@ bool find_segment(struct walk *walk, struct frame *frame, struct segment *segmen
 	segment->ack = be32(segment->tcp + 8);
 	segment->flags = segment->tcp[13];
 	segment->window = be16(segment->tcp + 14);
-	segment->partial = pseudo(segment->ip + (segment->family == 4 ? 12 : 8), 2 * addresses,
-				  total - bytes) == be16(segment->tcp + 16);
+	segment->partial =
+		pseudo(segment->ip + (segment->family == 4 ? 12 : 8), 2 * addresses,
+		       total - bytes) == be16(segment->tcp + 16);
 	walk->tcp++;
 	return true;
 }

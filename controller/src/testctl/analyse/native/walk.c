@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One pass over a capture: its connections with what is counted of each, and, where targets
- * are given, each segment as a frame of Ethernet with the addresses and ports of its target.
+ * One pass over a capture: its connections with what is counted of each, and, where
+ * targets are given, each segment as a frame of Ethernet with the addresses and ports of
+ * its target.
  *
- * Two passes number the connections alike.  A connection is known by its addresses and ports;
- * a SYN with another initial number than the SYN before begins a new one, and so does a SYN
- * that follows a reset, or in one that had none (RFC 9293, 3.4).
+ * Two passes number the connections alike.  A connection is known by its addresses and
+ * ports; a SYN with another initial number than the SYN before begins a new one, and so
+ * does a SYN that follows a reset, or in one that had none (RFC 9293, 3.4).
  */
 #include "capture.h"
 
 #include <stdlib.h>
 
-enum { FIRST = 1024, ETHERNET = 14, RECORD = 16, MOST_WRITTEN = RECORD + ETHERNET + 40 + 60 };
+enum {
+	FIRST = 1024,
+	ETHERNET = 14,
+	RECORD = 16,
+	MOST_WRITTEN = RECORD + ETHERNET + 40 + 60
+};
 enum { OPTION_MSS = 2, OPTION_WSCALE = 3, NS = 1000000000, MOST_IP = 65535 };
 
 static uint32_t hash_of(const struct segment *segment)
 {
 	const uint8_t *at = segment->ip + (segment->family == 4 ? 12 : 8);
 	uint32_t bytes = segment->family == 4 ? 4 : 16;
-	uint64_t sum[2] = {segment->sport, segment->dport};
+	uint64_t sum[2] = { segment->sport, segment->dport };
 
 	for (int end = 0; end < 2; end++) {
 		for (uint32_t i = 0; i < bytes; i += 4)
@@ -38,7 +44,8 @@ static int end_of(const struct connection *known, const struct segment *segment)
 	if (known->family != segment->family)
 		return -1;
 	for (int end = 0; end < 2; end++) {
-		if (segment->sport == known->port[end] && segment->dport == known->port[!end] &&
+		if (segment->sport == known->port[end] &&
+		    segment->dport == known->port[!end] &&
 		    !memcmp(known->address[end], at, bytes) &&
 		    !memcmp(known->address[!end], at + bytes, bytes))
 			return end;
@@ -75,7 +82,8 @@ static bool enlarge(struct walk *walk)
 }
 
 static struct connection *add(struct walk *walk, const struct frame *frame,
-			      const struct segment *segment, uint32_t hash, uint32_t *slot)
+			      const struct segment *segment, uint32_t hash,
+			      uint32_t *slot)
 {
 	uint32_t bytes = segment->family == 4 ? 4 : 16;
 	const uint8_t *at = segment->ip + (segment->family == 4 ? 12 : 8);
@@ -117,9 +125,11 @@ static struct connection *find(struct walk *walk, const struct frame *frame,
 {
 	uint32_t hash = hash_of(segment), slot;
 
-	if (walk->count * 2 >= walk->capacity && walk->capacity < 2 * walk->most && !enlarge(walk))
+	if (walk->count * 2 >= walk->capacity && walk->capacity < 2 * walk->most &&
+	    !enlarge(walk))
 		return NULL;
-	for (slot = hash & walk->mask; walk->slots[slot]; slot = (slot + 1) & walk->mask) {
+	for (slot = hash & walk->mask; walk->slots[slot];
+	     slot = (slot + 1) & walk->mask) {
 		struct connection *known = &walk->connections[walk->slots[slot] - 1];
 
 		*end = end_of(known, segment);
@@ -135,7 +145,8 @@ static struct connection *find(struct walk *walk, const struct frame *frame,
 
 static void read_options(struct connection *known, const struct segment *segment, int end)
 {
-	const uint8_t *at = segment->tcp + 20, *stop = segment->tcp + segment->tcp_captured;
+	const uint8_t *at = segment->tcp + 20,
+		      *stop = segment->tcp + segment->tcp_captured;
 
 	while (at < stop && *at) {
 		uint32_t size = 1;
@@ -180,9 +191,9 @@ static void note_handshake(struct connection *known, const struct frame *frame,
 }
 
 /*
- * Whether the capture had the same packet just before, as where it passed two interfaces: the
- * same TCP header, and the same identification of IP, which a TCP that sends again renews.
- * Without one ACKs alone may be alike.
+ * Whether the capture had the same packet just before, as where it passed two interfaces:
+ * the same TCP header, and the same identification of IP, which a TCP that sends again
+ * renews. Without one ACKs alone may be alike.
  */
 static bool is_copy(struct connection *known, const struct frame *frame,
 		    const struct segment *segment, int end)
@@ -281,15 +292,16 @@ static int64_t time_written(const struct walk *walk, int64_t time_ns)
 }
 
 /* As a record of a pcap file in ns, of Ethernet, headers alone: see records/native. */
-void write_segment(struct walk *walk, const struct frame *frame, const struct segment *segment,
-		   const struct target *target, int end)
+void write_segment(struct walk *walk, const struct frame *frame,
+		   const struct segment *segment, const struct target *target, int end)
 {
 	uint8_t record[MOST_WRITTEN], *ip = record + RECORD + ETHERNET, *tcp;
 	bool from_client = end == target->client;
 	uint32_t ip_bytes = segment->family == 4 ? 20 : 40, total, size;
 	uint32_t source = from_client ? target->client_host : target->server_host;
 	uint32_t sink = from_client ? target->server_host : target->client_host;
-	int64_t time_ns = time_written(walk, frame->time_ns);
+	int64_t exact_ns = time_written(walk, frame->time_ns);
+	int64_t time_ns = exact_ns > 0 ? exact_ns : 0;
 	uint32_t header[4];
 
 	memset(record, 0, RECORD + ETHERNET + 40);
@@ -343,8 +355,8 @@ static void note_time(struct walk *walk, const struct frame *frame)
 }
 
 /*
- * Read whole records of data[0..size), the file's bytes from walk->at on; how many bytes were
- * taken.  It ends early with walk->full (the output: call again when it is empty) or
+ * Read whole records of data[0..size), the file's bytes from walk->at on; how many bytes
+ * were taken.  It ends early with walk->full (the output: call again when it is empty) or
  * walk->damage.
  */
 uint64_t capture_feed(struct walk *walk, const uint8_t *data, uint64_t size)
@@ -353,7 +365,8 @@ uint64_t capture_feed(struct walk *walk, const uint8_t *data, uint64_t size)
 	struct segment segment;
 	uint64_t at = 0;
 
-	while (!walk->full && !walk->damage && next_frame(walk, data, size, &at, &frame)) {
+	while (!walk->full && !walk->damage &&
+	       next_frame(walk, data, size, &at, &frame)) {
 		const struct target *target;
 		struct connection *known;
 		bool copy;
