@@ -8,13 +8,14 @@ it.  Numbers are bytes relative to the connection's first data byte of the direc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from testctl.records import Records
+from testctl.records.rows import search
 from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 from testctl.rules.core.arrivals import APART, Arrivals
 from testctl.rules.core.scoreboard import Scoreboard
@@ -52,6 +53,13 @@ class Trace:
             self.memo[name] = values
         return self.memo[name]
 
+    def forget(self) -> None:
+        """Forget all but the rows: what is looked at again is computed again."""
+        kept = {field.name for field in fields(self)}
+        for name in set(vars(self)) - kept:
+            del vars(self)[name]
+        self.memo.clear()
+
     # -- what a row is ---------------------------------------------------------------------------------------------
 
     @cached_property
@@ -67,7 +75,9 @@ class Trace:
 
     def has(self, flag: int) -> Bools:
         """Rows with this TCP flag (of records.schema)."""
-        return np.asarray((self["flags"] & flag) != 0)
+        if (key := f"flag {flag}") not in self.memo:
+            self.memo[key] = np.asarray((self["flags"] & flag) != 0)
+        return self.memo[key]
 
     @cached_property
     def data(self) -> Bools:
@@ -119,9 +129,7 @@ class Trace:
 
     def latest(self, of: Bools) -> Ints:
         """The row of the last earlier row of the mask, in the same connection; -1 without any."""
-        rows = np.where(of, np.arange(len(self)), -1)
-        running = np.maximum.accumulate(rows) if len(rows) else rows
-        before = np.concatenate([[-1], running[:-1]]) if len(rows) else rows
+        before = np.append(-1, np.flatnonzero(of))[np.cumsum(of) - of]
         return np.where(before >= self.first, before, -1)
 
     def following(self, of: Bools) -> Ints:
@@ -138,7 +146,7 @@ class Trace:
         the row's number; -1 where none was."""
         apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
-        rows = np.searchsorted(running, np.maximum(numbers, NEVER + 1) + apart)
+        rows = search(running, np.maximum(numbers, NEVER + 1) + apart)
         inside = rows < len(self)
         inside[inside] = self._group[rows[inside]] == self._group[inside]
         return np.where(inside, rows, -1)
@@ -242,14 +250,14 @@ class Trace:
         """For each row the first row of its connection with the same time; of real time within the last ms, which a
         host may take for a packet."""
         time = self["time_ns"] + self.apart
-        return np.maximum(np.searchsorted(time, time - (0 if self.exact else 1_000_000)), self.first)
+        return np.maximum(search(time, time - (0 if self.exact else 1_000_000)), self.first)
 
     def settled(self, values: Ints, within_ns: int) -> Ints:
         """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
         with what came by then."""
         running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
         time = self["time_ns"] + self.apart
-        rows = np.searchsorted(time, time - within_ns) - 1
+        rows = search(time, time - within_ns) - 1
         return np.where(rows >= self.first, running[rows], NEVER)
 
     @cached_property
