@@ -13,9 +13,9 @@ from testctl.analyse import scan
 from testctl.analyse.ends import ends_of
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.records.errors import RecordsError
 from testctl.records.files import read_object
 from testctl.records.store import make_records
-from testctl.records.errors import RecordsError
 
 from controller.tests.analyse import written as w
 from controller.tests.analyse.made import assessed, records_of
@@ -135,7 +135,7 @@ def test_two_ends_are_matched_where_addresses_were_changed_between_them(tmp_path
 def test_two_files_without_a_common_connection_are_refused(tmp_path: Path) -> None:
     others = [replace(s, ports=(1, 2), seq=s.seq + 5, ack=s.ack + 5) for s in w.conversation()]
     files = [w.write(tmp_path / "1", w.pcap(w.conversation())), w.write(tmp_path / "2", w.pcap(others))]
-    with pytest.raises(RecordsError, match="want a connection that is in .*1 too, to compare two ends; got none"):
+    with pytest.raises(RecordsError, match="to compare two ends; got none"):
         records_of(tmp_path / "a", *files)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ MOST_CONNECTIONS = 1 << 19
 """Connections that are told apart; packets of others are counted."""
 _PIECE = 1 << 22
 _MOST_PIECE = 1 << 25  # a block of pcapng has up to MOST_RECORD bytes
+_SMALL_PIECE = 1 << 16  # of compressed data: where it is damaged, one is lost
+_GZIP = 16 + zlib.MAX_WBITS
 _OUTPUT = 1 << 20
 _MAGICS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _FILE_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_SNAPLEN, ETHERNET)
@@ -148,7 +151,7 @@ def _pass(path: Path, walk: c.Walk, flush: Callable[[], None] | None = None) -> 
                 left = _fed(walk, left + piece if left else piece, flush)
                 if walk.damage or len(left) > _MOST_PIECE:
                     break
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, zlib.error, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno:
             raise RecordsError(path, f"can't be read: {error.strerror}") from error
         if not walk.frames:
@@ -189,9 +192,26 @@ def _pieces(path: Path, raw: BinaryIO) -> Iterator[bytes]:
     start = raw.read(4)
     raw.seek(0)
     codec = next((name for magic, name in _MAGICS.items() if start.startswith(magic)), None)
+    if codec == "gzip":
+        yield from _gunzipped(raw)
+        return
     stream: Any = raw if codec is None else pa.CompressedInputStream(pa.PythonFile(raw, "r"), codec)
-    while piece := stream.read(_PIECE):
+    while piece := stream.read(_PIECE if codec is None else _SMALL_PIECE):
         yield piece
+
+
+def _gunzipped(raw: BinaryIO) -> Iterator[bytes]:
+    """What gzip's members contain, up to where they are cut or damaged.  Raises OSError and zlib.error there."""
+    member = zlib.decompressobj(_GZIP)
+    data = b""
+    while data := member.unused_data or raw.read(_SMALL_PIECE):
+        if member.eof:
+            member = zlib.decompressobj(_GZIP)
+        while data:
+            yield member.decompress(data, _PIECE)
+            data = member.unconsumed_tail
+    if not member.eof:
+        raise OSError("the compressed data ends within")
 
 
 def _damage(damage: int) -> str:

@@ -43,7 +43,8 @@ def analyse(
 ) -> None:
     """Judge anybody's capture of TCP: stalls with causes, rules, metrics, curves, as of a run.
 
-    Exit code 0; 1 where a connection breaks a rule of an RFC; 2 for files that can't be analysed.
+    Exit code 0; 1 where a connection breaks a MUST of an RFC; 2 for files that can't be analysed; 3 for too little
+    memory.
     """
     from testctl.analyse import analyse_files, check_memory, choose, lines, listed, need_bytes, scan
     from testctl.records.errors import RecordsError
