@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`testctl analyse` of files that are no captures, or not whole: a sentence, or as much as can be said."""
+"""`testctl analyse` of files that are no captures, or not whole: a sentence, or as much as can be read."""
 
 from __future__ import annotations
 

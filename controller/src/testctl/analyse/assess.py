@@ -100,10 +100,10 @@ def _gaps(start: Array, end: Array, begins: Array, ends: Array) -> tuple[int, in
 
 
 def assess_capture(records: Records) -> tuple[Records, CaptureAssessment]:
-    """The records with their notes and what is unjudged, and what they show."""
+    """The records with notes and flows that no rule judges added, and their assessment."""
     lacks = lacking(records)
     notes = [
-        f"{flow}: the capture lacks {lost} bytes that were acknowledged, which can't be told from loss: no rule is "
+        f"{flow}: the capture lacks {lost} bytes that were acknowledged, which looks like loss: no rule is "
         "judged, and nothing that counts packets is known"
         for flow, (lost, _) in lacks.items()
     ]

@@ -56,7 +56,7 @@ def ends_of(connections: Array, at: At | None = None) -> Ends:
             here[:, 0 if at == "client" else 1] = True
         return Ends(client, here, f"--at {at}")
     for evidence, why in (
-        (_said, "the capture says which packets came in and which went out"),
+        (_stated, "the capture says which packets came in and which went out"),
         (_partial, "the checksums of one end's packets were not complete"),
         (_handshakes, "one end answered the other's handshake at once"),
     ):
@@ -75,7 +75,7 @@ def addresses(connections: Array) -> Array:
     return np.ascontiguousarray(wide).view("V17")[:, :, 0]
 
 
-def _said(connections: Array) -> tuple[Bools, Bools]:
+def _stated(connections: Array) -> tuple[Bools, Bools]:
     out, into = connections["outgoing"] > 0, connections["incoming"] > 0
     forwarded = (out & into).any(axis=1, keepdims=True)
     local = (out | into[:, ::-1]) & ~forwarded

@@ -16,7 +16,7 @@ from testctl.records.schema import Array, Ints
 ALONE = 100
 """Connections that are a flow of their own."""
 GROUPS, OF_GROUP = 200, 1024
-"""Further flows, and the connections in each; what is beyond is counted and not analysed."""
+"""Further flows, and the connections in each; others are counted and not analysed."""
 CLIENTS = "clients"
 
 

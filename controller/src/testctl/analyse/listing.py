@@ -64,7 +64,7 @@ class Listed:
 
 
 def listed(chosen: Chosen, point: RunPoint | None = None) -> list[Listed]:
-    """All flows, the most unhappy first; point: what is known of them beyond their packets' counts."""
+    """All flows, the most unhappy first; point: its metrics are added to their packets' counts."""
     side = chosen.sides[0]
     base_ns = min(one.first_ns for one in chosen.sides)
     stalls = _stalls(point) if point is not None else {}

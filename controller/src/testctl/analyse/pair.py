@@ -3,7 +3,7 @@
 
 Clocks: the least one-way delays of both ways are taken to be alike, which gives the offset; the true one is within half
 of their sum, the shortest round trip (RFC 5905, 8, has the same bound).  A drift is seen where the least delays change
-along a line, those of one way up as the other's go down.
+along a line, one way's up as the other's go down.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def common_of(first: Scanned, second: Scanned, client: Ints, rows: Ints) -> Comm
     numbers, others, swapped = (np.array(column, np.int64) for column in zip(*pairs, strict=True))
     opener = first.connections["opener"][numbers]
     opener_there = second.connections["opener"][others].astype(np.int64)
-    said = (opener == NOT_KNOWN) & (opener_there != NOT_KNOWN)
-    known = np.where(said, opener_there ^ swapped, client[numbers])
+    there_alone = (opener == NOT_KNOWN) & (opener_there != NOT_KNOWN)
+    known = np.where(there_alone, opener_there ^ swapped, client[numbers])
     return Common(numbers, others, (known, known ^ swapped))
 
 

@@ -27,7 +27,7 @@ from testctl.records.schema import TCP_INFO, Array, codes_of, names_column, numb
 GENERATOR = "capture"
 """The generator of its flows: an application that nobody knows."""
 BEFORE = "before "
-"""Name of the place of a capture between the hosts, with that of the data's receiver behind."""
+"""Name of the place of a capture between the hosts, with the name of the data's receiver behind."""
 _CLIENT_PORTS = 1 << 15
 _USUAL_MTU, _LARGEST_MTU = 1500, 65535
 _HEADERS = {4: 40, 6: 60}

@@ -73,7 +73,7 @@ def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str]
 
 
 def _with_ends(file: Scanned, only: Sequence[str]) -> Ints:
-    """The connections of which an end has such an address, port or both.  Raises PlanError without any."""
+    """The connections that have an end with such an address, port or both.  Raises PlanError without any."""
     wanted = set(only)
     rows = []
     for index, connection in enumerate(file.connections):
@@ -206,7 +206,7 @@ def check_memory(chosen: Chosen, files: Sequence[Path]) -> None:
 
 
 def need_bytes(chosen: Chosen) -> int:
-    """Space that the run takes on the disk, with what is removed."""
+    """Space that the run takes on the disk, with its temporary files."""
     return chosen.packets * ROW_DISK + POINT_KEPT
 
 
@@ -231,9 +231,10 @@ def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
     if found.offset_ns or found.drift_ppb:
         records = records_of((first, replace(second, clock=clock)), chosen.flows, chosen.reverse, work)
     way = "ahead of" if clock.offset_ns > 0 else "behind"
+    apart = f"is {show_time(abs(clock.offset_ns))} {way}" if clock.offset_ns else "agrees with"
     text = (
-        f"the second file's clock is {show_time(abs(clock.offset_ns))} {way} the first one's, to within "
-        f"{show_time(error_ns)} (half of the shortest round trip)"
+        f"the second file's clock {apart} the first one's, to within {show_time(error_ns)} (half of the shortest round "
+        "trip)"
     )
     text += f", and drifts by {clock.drift_ppb / 1000:.3g} ppm" if clock.drift_ppb else ""
     source = "least one-way delays"
@@ -248,7 +249,7 @@ def _rows_of_first(records: Records, chosen: Chosen) -> Bools:
 
 
 def with_what_is_known(records: Records, chosen: Chosen, notes: Sequence[str]) -> Records:
-    """The records with all notes, and with the flows of which no rule is judged."""
+    """The records with all notes, and with the flows that no rule judges."""
     unjudged = {flow.name: chosen.unjudged for flow in chosen.flows} if chosen.unjudged else {}
     outcome = replace(records.outcome, unjudged=unjudged)
     return replace(records, notes=[*chosen.notes, *notes, *records.notes], outcome=outcome, memo={})

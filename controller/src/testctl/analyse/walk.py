@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One pass over a file of packets by the C code of native/: to its connections, or to frames of chosen ones.
 
-pcap (µs, ns, both byte orders, Kuznetzov's) and pcapng, as they are or compressed with gzip or zstd; link types are
-those of native/segment.c.  The file is read in pieces, so that memory depends on its connections alone.
+pcap (µs, ns, both byte orders, Kuznetzov's) and pcapng, as they are or compressed with gzip or zstd; native/segment.c
+lists the link types.  The file is read in pieces, so that memory depends on its connections alone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FILE_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_SNAPLEN, ETHE
 
 @dataclass(frozen=True)
 class Scanned:
-    """What a pass over a file found.
+    """The result of a pass over a file.
 
     connections  of the type structures.CONNECTION, in the order of their first packets
     frames       all of them; tcp: with a TCP header; the others by the reason why they are left out
@@ -117,7 +117,7 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNC
 
 
 def sort(path: Path, records: int) -> None:
-    """Put the records of a file that write() wrote, at most so many, in order of time; equal times stay as they are."""
+    """Put the records of a file that write() wrote, at most this number, in order of time; equal times stay as they are."""
     data = np.memmap(path, np.uint8, "r")
     time_ns, places = np.empty(records, np.int64), np.empty(records, np.uint64)
     library = c.library()
