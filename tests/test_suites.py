@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,18 @@ def test_what_a_suite_depends_on(suite: str, file: str) -> None:
 def test_what_a_suite_does_not_depend_on() -> None:
     files = suites.suites()["p4c_ebpf"].files()
     assert not [file for file in files if file.startswith(("controller/", "plugins/rack/"))]
+
+
+def test_suites_that_passed_longest_ago_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suites, "PASSED", tmp_path)
+    monkeypatch.setattr(suites.Suite, "digest", lambda suite: "digest")
+    monkeypatch.setattr(suites.Suite, "passes", lambda suite, testers: True)
+    for minutes, ended in (("0", ": not run, 0 minutes are over"), ("1", "")):
+        for name, passed_s in (("6.1", 1000), ("long", 2000)):
+            (tmp_path / name).write_text("another digest")
+            os.utime(tmp_path / name, (passed_s, passed_s))
+        monkeypatch.setattr("sys.argv", ["suites.py", "--minutes", minutes, "core", "long", "6.1"])
+        suites.main()
+        assert capsys.readouterr().out.splitlines() == [f"suite {name}{ended}" for name in ("core", "6.1", "long")]

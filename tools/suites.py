@@ -4,7 +4,7 @@
 core, long, 6.1 (the lab's tests on that kernel), machines (of QEMU), a directory of plugins/; others: all but the core.
 --changed leaves out a suite that passed with the files which it has now, and those of the packages that it imports: the
 digest of them is in the cache.  What a suite reaches through the command line alone is not seen; `make test-all` runs
-every suite.
+every suite.  --minutes begins none after that time, and those first that passed longest ago: all get their turn.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -106,10 +107,16 @@ def tracked(*places: str) -> list[str]:
     return [file for file in done.stdout.split("\n") if (ROOT / file).is_file()]
 
 
+def last(passed: Path) -> float:
+    """When a suite passed last; 0: never."""
+    return passed.stat().st_mtime if passed.is_file() else 0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run suites of tests.")
     parser.add_argument("suites", nargs="+", choices=[*suites(), "others"], metavar="SUITE")
     parser.add_argument("--changed", action="store_true", help="not those that passed with the files they have now")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no suite after these minutes")
     parser.add_argument("--testers", default=str((os.cpu_count() or 1) + 2), help="processes at a time")
     given = parser.parse_args()
     chosen = {
@@ -118,11 +125,15 @@ def main() -> None:
         if name in given.suites or (name != "core" and "others" in given.suites)
     }
     PASSED.mkdir(parents=True, exist_ok=True)
-    for name, suite in chosen.items():
+    begin = time.monotonic()
+    for name, suite in sorted(chosen.items(), key=lambda item: last(PASSED / item[0])):
         digest = suite.digest()
         passed = PASSED / name
         if given.changed and passed.is_file() and passed.read_text(encoding="ascii") == digest:
             print(f"suite {name}: passed before with the same files", flush=True)
+            continue
+        if time.monotonic() - begin > 60 * given.minutes:
+            print(f"suite {name}: not run, {given.minutes:g} minutes are over", flush=True)
             continue
         print(f"suite {name}", flush=True)
         if not suite.passes(given.testers):

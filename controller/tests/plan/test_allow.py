@@ -27,8 +27,8 @@ def verdicts(text: str, of: dict[str, str]) -> list[tuple[str, str]]:
 def test_a_broken_rule_makes_the_point_fail() -> None:
     assert verdicts(PLAN, {"rules_violated": "none", "first_violation": "none"}) == [("pass", ""), ("pass", "")]
     text = (
-        "the rule ack-delay was broken by bulk, 2 times (at 3 ms b waits, too long); the rule beyond-window was broken by "
-        "bulk"
+        "the rule ack-delay was broken by bulk, 2 times (at 3 ms b waits, too long); "
+        "the rule beyond-window was broken by bulk"
     )
     assert verdicts(PLAN, BROKEN) == [("fail", text)] * 2
 

@@ -48,6 +48,7 @@ def records(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     options: Mapping[str, Any] | None = None,
     events: Any = None,
+    counters: Mapping[str, Any] | None = None,
 ) -> Records:
     """Records of these packets.
 
@@ -93,7 +94,7 @@ def records(
     flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow,))
     tcp_info = TCP_INFO.empty_table()
-    return Records(packets, tcp_info, {}, Outcome(), point, tcp_events=events)
+    return Records(packets, tcp_info, dict(counters or {}), Outcome(), point, tcp_events=events)
 
 
 def _set(row: dict[str, Any], key: str, value: str) -> None:

@@ -53,6 +53,13 @@ def test_a_segment_that_is_sacked_is_skipped() -> None:
     assert violations("rtx-of-sacked", text.format("4000:5000")) == 0
 
 
+def test_after_an_ack_within_a_block_no_block_counts() -> None:
+    """RFC 2018, 8: the data receiver has reneged."""
+    text = THREE_SACKED + "20000 a > A 0:1000\n30000 a < A ack {}\n30000 a > A 3000:4000"
+    assert violations("rtx-of-sacked", text.format(1000)) == 0
+    assert violations("rtx-of-sacked", text.format(500)) == 1
+
+
 def test_a_segment_is_retransmitted_if_the_timer_expires() -> None:
     """RFC 793, 2.6: or after ACKs that show a loss."""
     assert violations("rtx-without-evidence", FLIGHT + "21000 a > A 0:1000") == 1
@@ -127,13 +134,21 @@ def test_the_earliest_segment_is_retransmitted() -> None:
 
 @pytest.mark.parametrize(
     ("times", "count"),
-    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1500), 1)],
+    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1470), 1), ((234, 674, 1500), 0)],
 )
 def test_the_host_must_double_the_rto(times: tuple[int, ...], count: int) -> None:
     """RFC 6298, 5.5: 220 ms after the flight, then 440 ms, then 880 ms."""
     text = FLIGHT + "\n".join(f"{time}000 a > A 0:1000" for time in times)
     assert violations("rto-backoff", text) == count
     assert found("rto-backoff", text, settings={"a": {"net.ipv4.tcp_thin_linear_timeouts": 1}}).undecided
+
+
+def test_what_leaves_again_after_icmp_is_no_timeout() -> None:
+    """RFC 1191, 6.5: the records have no ICMP, the kernel counts it."""
+    text = FLIGHT + "20000 a > A 0:500\n20000 a > A 500:1000"
+    assert violations("rtx-without-evidence", text) == 2
+    told = {"a": {"snmp": {"Icmp.InDestUnreachs": 1}}}
+    assert found("rtx-without-evidence", text, counters=told).undecided.startswith("ICMP, which the records lack")
 
 
 def test_the_rto_collapses_after_a_measurement() -> None:
@@ -163,7 +178,7 @@ def test_a_timeout_with_sacked_data_is_a_timeout_too() -> None:
 
 def test_a_probe_waits_for_two_rtts() -> None:
     """RFC 8985, 7.2."""
-    assert violations("tlp-too-early", FLIGHT + "28000 a > A 5000:6000") == 1
+    assert violations("tlp-too-early", FLIGHT + "25000 a > A 5000:6000") == 1
     assert violations("tlp-too-early", FLIGHT + "31000 a > A 5000:6000") == 0
 
 

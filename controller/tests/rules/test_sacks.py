@@ -77,6 +77,9 @@ def test_the_first_block_must_contain_the_segment_that_triggered_the_ack() -> No
     )
     assert found("sack-first-block", talk.format("3000:4000,1000:2000"), host="b").count == 0
     assert found("sack-first-block", talk.format("1000:2000,3000:4000"), host="b").count == 1
+    fin = talk.replace("b < A 3000:4000 ack 0", "b < FA 4000:4000 ack 0").replace(",3000:4000", ",4000:4001")
+    assert found("sack-first-block", fin.format("4000:4001,1000:2000"), host="b").count == 0
+    assert found("sack-first-block", fin.format("1000:2000,4000:4001"), host="b").count == 1
 
 
 def test_several_packets_may_come_before_their_acks_in_an_instant() -> None:
@@ -139,6 +142,16 @@ def test_discarding_of_sacked_packets_is_discouraged() -> None:
     assert found("sack-reneged", talk.format("1000"), host="b").count == 1
     assert found("sack-reneged", talk.format("500 sack 1000:3000"), host="b").count == 1
     assert found("sack-reneged", talk.format("500 sack 2000:4000"), host="b").count == 1
+
+
+def test_but_may_be_used_if_the_receiver_runs_out_of_buffer_space() -> None:
+    """RFC 2018, 8: then no rule knows what the receiver still has."""
+    talk = after_hello("20000 b < A 1000:4000 ack 0 segs 3\n20000 b > A ack 0 sack 1000:4000\n30000 b > A ack 0")
+    without = {"b": {"snmp": {"TcpExt.TCPOFODrop": 3}}}
+    for rule in ("sack-reneged", "sack-present"):
+        assert found(rule, talk, host="b", counters={"b": {"snmp": {"TcpExt.TCPOFODrop": 0}}}).undecided == ""
+        why = found(rule, talk, host="b", counters=without).undecided
+        assert why == "b had no memory for some packets (TcpExt.TCPOFODrop)"
 
 
 def test_the_first_block_specifies_the_duplicate_segment() -> None:

@@ -208,6 +208,18 @@ def test_nagle_lets_a_loss_probe_pass_and_what_has_data_behind_it() -> None:
     assert found("nagle", talk.format(45000, "46000 a > A 1200:2200 ack 0"), options=on).count == 0
 
 
+def test_nagle_does_not_know_what_the_window_holds_back() -> None:
+    talk = """
+        20000 a > A 0:1000 ack 0
+        20000 a > PA 1000:1100 ack 0
+        25000 a > PA 1100:1200 ack 0
+        40000 a < A ack 1200 win 64000
+    """
+    for window, count in (("1200", 0), ("2200", 1)):
+        hello = HELLO.replace("64000", window)
+        assert found("nagle", hello + talk, options={"nodelay": False}).count == count
+
+
 def test_the_reopening_of_the_window_is_reported() -> None:
     """RFC 9293, 3.8.6.1."""
     talk = (

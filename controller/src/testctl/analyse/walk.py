@@ -117,7 +117,7 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNC
 
 
 def sort(path: Path, records: int) -> None:
-    """Put the records of a file that write() wrote, at most this number, in order of time; equal times stay as they are."""
+    """Put the records of a file that write() wrote in order of time; records: at least their number."""
     data = np.memmap(path, np.uint8, "r")
     time_ns, places = np.empty(records, np.int64), np.empty(records, np.uint64)
     library = c.library()

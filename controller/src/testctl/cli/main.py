@@ -24,6 +24,7 @@ from testctl.cli import (
     bug,
     ccs,
     compare,
+    export,
     history,
     info,
     labs,
@@ -69,7 +70,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, export, serve):
     module.add_to(app)
 for module in (compare, history, bisect, shrink, replay, info, prune):
     module.add_to(app)

@@ -66,7 +66,7 @@ class PointResult:
 
 
 class Computed(Protocol):
-    """What is computed from records."""
+    """The results computed from records."""
 
     @property
     def metrics(self) -> Mapping[str, Mapping[str, float | str | None]]: ...
@@ -167,11 +167,8 @@ def _fill(directory: Path, result: PointResult) -> None:
     _write(directory / layout.VERDICT, file.to_json())
 
 
-def write_analysis(
-    directory: Path,
-    computed: Computed,
-) -> None:
-    """Write what is computed from records into a point that is not published yet.
+def write_analysis(directory: Path, computed: Computed) -> None:
+    """Write the results computed from records into a point that is not published yet.
 
     Files that are there may have names in other points too: they are removed, never written into.
     """

@@ -24,7 +24,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     arrived = ~trace.out & ~trace.has(SYN)
     marked = arrived & (trace["ecn"] == CE)

@@ -27,7 +27,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     broken = np.zeros(len(trace), np.bool_)
     for column, mark, initial in _COUNTERS:

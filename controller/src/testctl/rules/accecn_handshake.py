@@ -26,7 +26,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     syn, ack = trace.has(SYN), trace.has(ACK)
     arrived = trace.latest(~trace.out & syn)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ack-delay",
@@ -18,7 +19,7 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     there = trace.arrived_to

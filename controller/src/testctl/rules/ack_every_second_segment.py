@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ack-every-second-segment",
@@ -19,7 +20,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting or trace.reads_slowly:
+    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
         return undecided(why)
     mss = trace.peer_mss
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ack-is-rcv-nxt",
@@ -17,7 +18,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn
     earlier = trace.settled(trace.arrived_to, trace.at_once_ns)

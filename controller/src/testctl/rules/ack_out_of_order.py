@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ack-out-of-order",
@@ -22,7 +23,7 @@ _COMPRESSED_BEHIND = 3
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     gap = (

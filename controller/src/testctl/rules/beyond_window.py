@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from testctl.records.schema import ACK, RST, SYN
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="beyond-window",

@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, CE, RST, SYN
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="dctcp-ce-change",
@@ -15,15 +16,15 @@ SPEC = RuleSpec(
     source="RFC 8257, 3.2",
     level="MUST",
     quote="If the CE codepoint is set and DCTCP.CE is false, set DCTCP.CE to true and send an immediate ACK.",
-    linux="Before 4.19 (and 4.18's stable releases) an ACK that was delayed is sent instead, and the new one waits "
+    linux="Before 4.18 an ACK that was delayed is sent instead, and the new one waits "
     "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not str(trace.settings.get("cc", "")).startswith("dctcp"):
+    if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)

@@ -7,8 +7,9 @@ import numpy as np
 
 from testctl.records.schema import ECE
 from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="dctcp-echo",
@@ -22,9 +23,9 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if not ecn.dctcp:
+    if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     # Data that arrived before, and not ECN-capable data, change nothing (__tcp_ecn_check_ce()).
     data = ~trace.out & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)

@@ -7,8 +7,9 @@ import numpy as np
 
 from testctl.records.schema import ACK, ECE, RST, SYN
 from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="dctcp-marks-apart",
@@ -16,16 +17,16 @@ SPEC = RuleSpec(
     source="RFC 8257, 3.2",
     level="MUST",
     quote="If the CE codepoint is not set and DCTCP.CE is true, set DCTCP.CE to false and send an immediate ACK.",
-    linux="Before 4.19 (and 4.18's stable releases) the ACK at a change took the place of one that was delayed "
+    linux="Before 4.18 the ACK at a change took the place of one that was delayed "
     "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if not ecn.dctcp:
+    if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ((trace["flags"] & (RST | SYN)) == 0)
     there = trace.arrived_to

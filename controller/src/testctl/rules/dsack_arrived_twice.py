@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     sacks = blocks(trace)
     twice = sacks.duplicate & trace.from_syn[sacks.row]

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import in_use
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="dsack-of-duplicate",
@@ -21,7 +22,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
         return undecided("D-SACK is off")

@@ -7,8 +7,9 @@ import numpy as np
 
 from testctl.records.schema import CWR, ECE, SYN
 from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ecn-cwr-once",

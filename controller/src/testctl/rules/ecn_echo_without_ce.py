@@ -22,9 +22,9 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if ecn.dctcp:
+    if trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     marked = ~trace.out & (trace["ecn"] == CE)
     since = trace.latest(marked)

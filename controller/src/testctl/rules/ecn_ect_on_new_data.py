@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="ecn-ect-on-new-data",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import SYN
-from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -22,7 +21,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if Ecn(trace).dctcp:
+    if trace.dctcp:
         return Found()
     return where(
         np.asarray(trace.out & trace.has(SYN) & (trace["ecn"] > 0)),

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
-    if ecn.dctcp:
+    if trace.dctcp:
         return Found()
     return where(
         np.asarray(trace.out & ecn.off & ~trace.has(SYN) & (trace["ecn"] > 0)),

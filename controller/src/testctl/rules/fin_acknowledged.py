@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, FIN, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="fin-acknowledged",
@@ -20,7 +21,7 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting or trace.reads_slowly:
+    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     fin = ~trace.out & trace.has(FIN)

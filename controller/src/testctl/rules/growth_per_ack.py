@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OPEN, UNTRACED, Events, algorithm
+from testctl.rules.core.windows import OPEN, UNTRACED, Events
 
 SPEC = RuleSpec(
     name="growth-per-ack",
@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.events:
         return undecided(UNTRACED)
-    if algorithm(trace).startswith("bbr"):
+    if trace.cc.startswith("bbr"):
         return undecided("bbr restores the window that it had before it probed for the RTT")
     events = Events(trace)
     calm = (events["state"] == OPEN) & (events.before("state") == OPEN) & events.follows

@@ -36,9 +36,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     small = fresh & (part > 0) & (part + options + 4 * (options > 0) < space)
     end = trace["seq"] + trace["length"]
     waiting = trace.highest(end, small) > trace.una
-    # Nothing was queued behind it if nothing new left before it was acknowledged.
+    # Nothing was queued behind it if nothing new left before it was acknowledged, though the window had space.
     after = trace.following(fresh)
-    last = (after < 0) | (trace.una[after] >= end)
+    last = ((after < 0) | (trace.una[after] >= end)) & (trace.edge - end >= space)
     return where(
         small & waiting & last & ~trace.has(FIN) & ~_probes(trace, fresh, end),
         lambda row: (

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, UNTRACED, Events, algorithm
+from testctl.rules.core.windows import RECOVERY, UNTRACED, Events
 
 SPEC = RuleSpec(
     name="prr-bound",
@@ -24,7 +24,7 @@ _OTHER_WAYS = ("rfc6675", "halving", "ub")
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.events:
         return undecided(UNTRACED)
-    name = algorithm(trace)
+    name = trace.cc
     if name.startswith("bbr") or name.rpartition("_")[2] in _OTHER_WAYS:
         return undecided(f"{name} sends in recovery by a way of its own")
     events = Events(trace)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import DISORDER, RECOVERY, UNTRACED, Events, algorithm
+from testctl.rules.core.windows import DISORDER, RECOVERY, UNTRACED, Events
 
 SPEC = RuleSpec(
     name="reduction-at-loss",
@@ -26,13 +26,13 @@ _FACTORS = {"reno": 0.5, "cubic": 717 / 1024, "bic": 819 / 1024, "scalable": 7 /
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.events:
         return undecided(UNTRACED)
-    factor = _FACTORS.get(algorithm(trace).partition("_")[0])
+    factor = _FACTORS.get(trace.cc.partition("_")[0])
     if factor is None:
-        return undecided(f"the factor of {algorithm(trace) or 'the congestion control'} is not known")
+        return undecided(f"the factor of {trace.cc or 'the congestion control'} is not known")
     events = Events(trace)
     begins = (events["state"] >= RECOVERY) & (events.before("state") <= DISORDER) & events.follows
     window = events.before("cwnd")
-    if "_" in algorithm(trace) and trace.mss:
+    if "_" in trace.cc and trace.mss:
         flight = -(-(events.before("snd_nxt") - events.before("snd_una")) // trace.mss)
         window = np.maximum(window, flight)
     most = np.maximum(np.floor(window * factor), 2)

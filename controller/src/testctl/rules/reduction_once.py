@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import LOSS, UNTRACED, Events, algorithm
+from testctl.rules.core.windows import LOSS, UNTRACED, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.events:
         return undecided(UNTRACED)
-    if algorithm(trace).startswith("bbr"):
+    if trace.cc.startswith("bbr"):
         return undecided("bbr has no ssthresh")
     events = Events(trace)
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows

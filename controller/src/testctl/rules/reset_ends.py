@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     rst = trace.has(RST)
     ends = rst & (trace.out | (trace["seq"] == trace.rcv_nxt) & (trace.una >= 0))

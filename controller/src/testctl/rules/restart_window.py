@@ -8,7 +8,7 @@ import numpy as np
 from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import algorithm, initial_window, new_data, segments
+from testctl.rules.core.windows import initial_window, new_data, segments
 
 SPEC = RuleSpec(
     name="restart-window",
@@ -30,8 +30,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("the capture begins within the connection")
     if not sysctl(trace, "tcp_slow_start_after_idle", 1):
         return undecided("net.ipv4.tcp_slow_start_after_idle is 0")
-    if algorithm(trace).partition("_")[0] in _OWN:
-        return undecided(f"{algorithm(trace)} sets the window after an idle time on its own")
+    if trace.cc.partition("_")[0] in _OWN:
+        return undecided(f"{trace.cc} sets the window after an idle time on its own")
     board = trace.board
     time = trace["time_ns"]
     data = new_data(trace) & trace.from_syn

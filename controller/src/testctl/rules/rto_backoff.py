@@ -16,8 +16,11 @@ SPEC = RuleSpec(
     level="MUST",
     quote='The host MUST set RTO <- RTO * 2 ("back off the timer").',
     linux="Not for a stream of fewer than four segments in flight if net.ipv4.tcp_thin_linear_timeouts is 1, for six "
-    "timeouts (2.6.34): tcp_retransmit_timer(). At most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15).",
+    "timeouts (2.6.34): tcp_retransmit_timer(). At most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15). A "
+    "timer of 64 ticks or more is late by up to an eighth (LVL_GRAN, kernel/time/timer.c), the next may be on time.",
 )
+_LEVELS = TICK_NS * 64 * 8 ** np.arange(3)
+"""Timers of more than that have the next level's granularity in Linux."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
@@ -32,6 +35,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     interval = time - time[last]
     # Of the first timeout the timer ran at least since anything else was sent or arrived.
     before = np.where(alone[last], interval[last], time[last] - time[np.maximum(last - 1, 0)])
+    before = before - TICK_NS * 8 ** np.searchsorted(_LEVELS, before)
     most = sysctl(trace, "tcp_rto_max_ms", 120_000) * 1_000_000
     return where(
         alone & (interval < np.minimum(2 * before, most) - 2 * TICK_NS) & trace.from_syn,

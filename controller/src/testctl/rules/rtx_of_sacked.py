@@ -21,7 +21,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     board = trace.board
     sacked = board.delivered_at(trace["seq"]) & board.delivered_at(trace.end - 1)
-    broken = board.again & sacked & (trace["seq"] >= trace.una) & trace.from_syn
+    reneged = trace.latest(board.acks & board.delivered_at(trace["ack"]) & (trace["ack"] >= trace.una)) >= 0
+    broken = board.again & sacked & (trace["seq"] >= trace.una) & trace.from_syn & ~reneged
     return where(
         broken,
         lambda row: f"sends {trace['seq'][row]} to {trace.end[row]} again, which a SACK block had reported",

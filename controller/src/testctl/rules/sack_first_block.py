@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import FIN
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="sack-first-block",
@@ -20,12 +22,12 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     sacks = blocks(trace)
     first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]
-    came = ~trace.out & trace.data
+    came = ~trace.out & (trace.data | trace.has(FIN))
     trigger = trace.latest(came)[rows]
     known = trigger >= 0
     seq = trace["seq"][trigger]

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import in_use
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="sack-present",
@@ -23,7 +24,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN) & trace.from_syn & in_use(trace)
     came = np.where(~trace.out & trace.data, trace["seq"] + trace["length"], NEVER)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.sacks import blocks
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -21,6 +21,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
+    if why := trace.incomplete:
+        return undecided(why)
     sacks = blocks(trace)
     kept = ~sacks.duplicate
     rows, start, end = sacks.row[kept], sacks.start[kept], sacks.end[kept]

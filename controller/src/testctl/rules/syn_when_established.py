@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     acked = trace.una[trace.instant] >= 0
     over = trace.latest(trace.has(RST) | trace.has(FIN)) >= 0

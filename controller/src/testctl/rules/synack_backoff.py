@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     time = trace["time_ns"]
     reply = trace.out & trace.has(SYN) & trace.has(ACK)

@@ -6,9 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.timestamps import Timestamps
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="timestamp-echo",
@@ -24,7 +25,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.corrupting:
+    if why := trace.delayed or trace.incomplete:
         return undecided(why)
     stamps = Timestamps(trace)
     echo, least, most = trace["tsecr"], stamps.recent_at_least, stamps.recent_at_most

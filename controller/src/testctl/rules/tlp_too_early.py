@@ -18,8 +18,8 @@ SPEC = RuleSpec(
     quote="PTO = 2 * SRTT",
     linux="Two ticks are added, or for a single segment 200 ms (TCP_RTO_MIN): tcp_schedule_loss_probe().",
 )
-_SURE = 0.95
-"""Of the SRTT, that the kernel's own is above: it has measured what the capture can't tell."""
+_SURE = 0.8
+"""Of the SRTT, that the kernel's own is above: it may have other samples than a capture shows."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:

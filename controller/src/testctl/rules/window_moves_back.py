@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="window-moves-back",
@@ -16,7 +17,7 @@ SPEC = RuleSpec(
     level="SHOULD",
     quote="A TCP receiver SHOULD NOT shrink the window, i.e., move the right window edge to the left (SHLD-14).",
     linux="The ACK that a DCTCP receiver sends at a change of the CE mark, for what came before, has the window of the "
-    "number behind what came since (__tcp_send_ack(), since 4.19). Since 6.6 a receiver without memory for data within "
+    "number behind what came since (__tcp_send_ack(), since 4.18). Since 6.6 a receiver without memory for data within "
     "its window drops it, reports a zero window and then offers what it has (e2142825c120, ICSK_ACK_NOMEM), and "
     "tcp_shrink_window allows the edge to move back.",
 )
@@ -28,7 +29,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     scaled = int(np.gcd.reduce(trace["window"][acks & ~trace.has(SYN)], initial=0))
     unit = scaled & -scaled  # of a window that is scaled: it is rounded down to one (RFC 7323, 2.4)
     back = acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - max(unit, 1))
-    if str(trace.settings.get("cc", "")).startswith("dctcp"):
+    if trace.dctcp:
         back &= ~(trace["ack"] < trace.rcv_nxt)
     if int(trace.settings.get("net.ipv4.tcp_shrink_window", 0)):
         back[:] = False

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.schema import ACK, CE, CWR, ECE, RST, SYN, Bools
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.rows import NEVER
+from testctl.rules.core.trace import Trace
 
 _BOTH = ECE | CWR
 
@@ -48,11 +49,6 @@ class Ecn:
         """Connections in which the host sent its SYN with ECT: its congestion control has all packets ECN-capable."""
         trace = self.trace
         return trace.anywhere(trace.out & trace.has(SYN) & (trace["ecn"] > 0))
-
-    @cached_property
-    def dctcp(self) -> bool:
-        """Whether the host's congestion control is a kind of DCTCP."""
-        return str(self.trace.option("cc", self.trace.settings.get("cc", ""))).startswith("dctcp")
 
     @cached_property
     def answers(self) -> Bools:

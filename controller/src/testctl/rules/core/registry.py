@@ -14,7 +14,7 @@ from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
 
 Check = Callable[[Trace, Trace | None], Found]
-"""What one end of a flow did wrong: (its trace, that of the other end, None where it was not captured)."""
+"""What one end of a flow did wrong: (its trace, the other end's or None where it was not captured)."""
 
 
 @dataclass(frozen=True)

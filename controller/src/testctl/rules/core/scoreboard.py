@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from testctl.records.rows import search
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
 from testctl.rules.core.arrivals import APART
-
-if TYPE_CHECKING:
-    from testctl.rules.core.trace import Trace
+from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
@@ -27,7 +24,7 @@ class Scoreboard:
     Rows are the rows of the trace; a value of a row held just before it.  -1: no such row.
     """
 
-    trace: Trace
+    trace: Rows
 
     @cached_property
     def sent(self) -> Bools:
@@ -154,6 +151,17 @@ class Scoreboard:
         column = np.full(len(self.trace), empty, np.int64)
         better.at(column, acks, values)
         return column
+
+    @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """For each row (the row of the ACK with which all of the packet was acknowledged, the row at which some of it
+        was sent again); len(trace): none.  Where a byte was sent more than once its ACK counts for the last one."""
+        count = len(self.trace)
+        piece, row = np.divmod(self._transmissions, max(count, 1))
+        again, acked = np.full(count, count), np.full(count, -1)
+        np.minimum.at(again, row[:-1][piece[1:] == piece[:-1]], row[1:][piece[1:] == piece[:-1]])
+        np.maximum.at(acked, row, self._delivered[piece])
+        return np.where((acked > np.arange(count)) & (acked < again), acked, count), again
 
     @cached_property
     def delivered_sent(self) -> Ints:

@@ -14,6 +14,8 @@ TICK_NS = 4_000_000
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _LATE_NS = 100_000_000
+_TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.Icmp6InPktTooBigs")
+"""What a kernel counts where packets were too large for a link: what was sent is then sent again in smaller ones."""
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
 
@@ -22,7 +24,10 @@ def unfit(trace: Trace) -> str:
     """Why what the host sends can't be compared with what had arrived; "": it can."""
     if not trace.from_syn.any():
         return "the capture begins within the connection"
-    return trace.delayed or trace.corrupting
+    counted = trace.records.snmp(trace.host)
+    if told := [name for name in _TOO_BIG if counted.get(name)]:
+        return f"ICMP, which the records lack, may have told {trace.host} of a smaller path MTU ({told[0]})"
+    return trace.delayed or trace.incomplete
 
 
 def sysctl(trace: Trace, name: str, default: int) -> int:

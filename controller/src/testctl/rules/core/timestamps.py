@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
-from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.trace import NEVER, Trace
+from testctl.rules.core.rows import NEVER
+from testctl.rules.core.trace import Trace
 
 
 @dataclass
@@ -32,13 +32,13 @@ class Timestamps:
         """
         trace, ack = self.trace, self.trace["ack"]
         acks = trace.out & trace.has(ACK) & ~trace.has(RST)
-        last = trace.highest(np.maximum(ack, trace.rcv_nxt), acks) if Ecn(trace).dctcp else trace.acked
+        last = trace.highest(np.maximum(ack, trace.rcv_nxt), acks) if trace.dctcp else trace.acked
         # An ACK that leaves an arrival out was sent before TCP processed it: the ACK counts too, for what follows.
         later = trace.reached(ack, acks, trace["seq"])
         waits = self._arrives & (later > np.arange(len(trace))) & (ack[later] < trace.end)
         processed = np.full(len(trace), NEVER)
         np.maximum.at(processed, later[waits], trace["tsval"][waits])
-        if Ecn(trace).dctcp:
+        if trace.dctcp:
             after = trace.following(acks)
             waits = self._arrives & (after >= 0) & (ack[after] < trace.end) & (trace.rcv_nxt[after] >= trace["seq"])
             np.maximum.at(processed, after[waits], trace["tsval"][waits])

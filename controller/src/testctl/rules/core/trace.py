@@ -1,271 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All packets of a flow as the host at one of its ends saw them: what a rule is judged over.
-
-Rows are ordered by connection and then as captured.  What is said of a row (`una`, `nxt`, …) is what held just before
-it.  Numbers are bytes relative to the connection's first data byte of the direction in question.
-"""
+"""All packets of a flow as the host at one of its ends saw them, with what is known of the host: what a rule judges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from testctl.records import Records
-from testctl.records.rows import search
-from testctl.records.schema import ACK, FIN, RST, SYN, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
-from testctl.rules.core.arrivals import APART, Arrivals
+from testctl.records.schema import RST, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.rules.core.rows import Rows
 from testctl.rules.core.scoreboard import Scoreboard
 
-NEVER = -(1 << 42)
-"""What no number of a connection is: nothing of the kind came before."""
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
+_NO_MEMORY = tuple(f"TcpExt.{name}" for name in ("TCPRcvQDrop", "TCPOFODrop", "OfoPruned", "TCPBacklogDrop"))
+"""What a kernel counts that drops data which it had, or which came within the window that it had offered."""
 
 
 @dataclass
-class Trace:
-    """The packets that `host` sent and received of a flow; `index` are their rows in the packets table.
-
-    direction  of what the host sends: 0 from -> to
-    """
-
-    records: Records
-    flow: str
-    host: str
-    direction: int
-    index: Ints
-    memo: dict[str, Array] = field(default_factory=dict, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def __getitem__(self, name: str) -> Array:
-        """A column of the packets table; of whole numbers as int64."""
-        if name not in self.memo:
-            order = np.argsort(self.index, kind="stable")
-            column = self.records.values(name, self.index[order])
-            values: Array = np.empty(len(column), np.bool_ if column.dtype == np.bool_ else np.int64)
-            values[order] = column
-            self.memo[name] = values
-        return self.memo[name]
-
-    def forget(self) -> None:
-        """Forget all but the rows: what is looked at again is computed again."""
-        kept = {field.name for field in fields(self)}
-        for name in set(vars(self)) - kept:
-            del vars(self)[name]
-        self.memo.clear()
-
-    # -- what a row is ---------------------------------------------------------------------------------------------
-
-    @cached_property
-    def out(self) -> Bools:
-        """Leaving the host (the others arrive)."""
-        return self["out"]
-
-    @cached_property
-    def end(self) -> Ints:
-        """The number behind the last that the packet takes: SYN and FIN take one each."""
-        taken = self["length"] + self.has(FIN) + self.has(SYN)
-        return np.asarray(self["seq"] + taken)
-
-    def has(self, flag: int) -> Bools:
-        """Rows with this TCP flag (of records.schema)."""
-        if (key := f"flag {flag}") not in self.memo:
-            self.memo[key] = np.asarray((self["flags"] & flag) != 0)
-        return self.memo[key]
-
-    @cached_property
-    def data(self) -> Bools:
-        """Rows with payload."""
-        return np.asarray(self["length"] > 0)
-
-    @cached_property
-    def pure_ack(self) -> Bools:
-        """ACKs that carry nothing: no payload, SYN, FIN or RST."""
-        return np.asarray(self.has(ACK) & ~self.data & ((self["flags"] & (SYN | FIN | RST)) == 0))
-
-    @cached_property
-    def first(self) -> Ints:
-        """For each row the first row of its connection."""
-        return self._firsts[self._group]
-
-    @cached_property
-    def _begins(self) -> Bools:
-        conn = self["conn"]
-        return np.concatenate([np.ones(min(len(conn), 1), np.bool_), conn[1:] != conn[:-1]])
-
-    @cached_property
-    def _firsts(self) -> Ints:
-        return np.flatnonzero(self._begins)
-
-    @cached_property
-    def _group(self) -> Ints:
-        return np.cumsum(self._begins) - 1
-
-    @cached_property
-    def from_syn(self) -> Bools:
-        """Rows of connections of which the host's capture has both SYNs: all is here, and windows are scaled."""
-        syn = self.has(SYN)
-        return np.asarray(self.anywhere(syn & self.out) & self.anywhere(syn & ~self.out))
-
-    def anywhere(self, of: Bools) -> Bools:
-        """Rows of connections that have a row of the mask."""
-        some = np.zeros(len(self._firsts), np.bool_)
-        some[self._group[of]] = True
-        return np.asarray(some[self._group])
-
-    # -- what held just before a row -------------------------------------------------------------------------------
-
-    def highest(self, values: Array, of: Bools) -> Ints:
-        """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
-        apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
-        return self._before(running)
-
-    def latest(self, of: Bools) -> Ints:
-        """The row of the last earlier row of the mask, in the same connection; -1 without any."""
-        before = np.append(-1, np.flatnonzero(of))[np.cumsum(of) - of]
-        return np.where(before >= self.first, before, -1)
-
-    def following(self, of: Bools) -> Ints:
-        """The row of the next later row of the mask, in the same connection; -1 without any."""
-        count = len(self)
-        rows = np.where(of, np.arange(count), count)
-        running = np.minimum.accumulate(rows[::-1])[::-1] if count else rows
-        after = np.concatenate([running[1:], [count]]) if count else rows
-        inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
-        return np.where(inside, after, -1)
-
-    def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
-        """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
-        the row's number; -1 where none was."""
-        apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
-        rows = search(running, np.maximum(numbers, NEVER + 1) + apart)
-        inside = rows < len(self)
-        inside[inside] = self._group[rows[inside]] == self._group[inside]
-        return np.where(inside, rows, -1)
-
-    def count(self, values: Array, of: Bools) -> Ints:
-        """The sum of values over earlier rows of the mask, in the same connection."""
-        total = np.cumsum(np.where(of, values, 0))
-        before = np.concatenate([[0], total[:-1]]) if len(self) else total
-        return np.asarray(before - before[self.first])
-
-    def _before(self, running: Ints) -> Ints:
-        """What a running maximum was before each row."""
-        before = np.concatenate([[NEVER], running[:-1]]) if len(self) else running
-        return np.where(self._begins, NEVER, before)
-
-    @cached_property
-    def una(self) -> Ints:
-        """SND.UNA: the highest acknowledgement number that had arrived."""
-        return self.highest(self["ack"], ~self.out & self.has(ACK))
-
-    @cached_property
-    def nxt(self) -> Ints:
-        """SND.NXT: the end of the highest that had been sent."""
-        return self.highest(self.end, self.out)
-
-    @cached_property
-    def seen(self) -> Ints:
-        """The end of the highest that had arrived, with or without gaps below."""
-        return self.highest(self.end, ~self.out & ~self.has(RST))
-
-    @cached_property
-    def acked(self) -> Ints:
-        """The highest acknowledgement number that the host had sent."""
-        return self.highest(self["ack"], self.out & self.has(ACK))
-
-    @cached_property
-    def edge(self) -> Ints:
-        """The right edge of the window that the peer had offered."""
-        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
-
-    @cached_property
-    def offered(self) -> Ints:
-        """The right edge of the window that the host had offered."""
-        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
-
-    @cached_property
-    def probes(self) -> Bools:
-        """Packets that leave to make the peer answer: an empty ACK below what was sent, or a byte beyond the window."""
-        empty = self.pure_ack & (self["seq"] < self.nxt)
-        byte = (self["length"] == 1) & (self.end > self.edge)
-        return np.asarray(self.out & (empty | byte))
-
-    @cached_property
-    def arrivals(self) -> Arrivals:
-        """When each byte arrived first; numbers with `apart` added."""
-        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
-        return Arrivals(rows, (self["seq"] + self.apart)[rows], (self.end + self.apart)[rows])
-
-    @cached_property
-    def arrived_to(self) -> Ints:
-        """RCV.NXT with what the row brings; of other rows as `rcv_nxt`."""
-        rows = self.arrivals.rows
-        reached = np.full(len(self), NEVER, np.int64)
-        reached[rows] = self.arrivals.contiguous() - self.apart[rows]
-        return np.maximum(self.highest(reached, reached > NEVER), reached)
-
-    @cached_property
-    def rcv_nxt(self) -> Ints:
-        """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
-        return self._before(self.arrived_to)
-
-    @cached_property
-    def repeated(self) -> Bools:
-        """Rows whose payload had arrived before, all of it."""
-        mask = np.zeros(len(self), np.bool_)
-        rows = np.flatnonzero(~self.out & self.data)
-        start = (self["seq"] + self.apart)[rows]
-        mask[rows] = self.arrivals.whole(start, start + self["length"][rows]) < rows
-        return mask
-
-    @cached_property
-    def refused(self) -> Bools:
-        """Rows at which `rcv_nxt` may be above the host's own: it had dropped what it had no memory for.
-
-        Such data is answered by a zero window below what arrived (RFC 9293, 3.8.6), until it comes again.
-        """
-        acks = self.out & self.has(ACK) & ~self.has(RST)
-        full = acks & (self["window"] == 0) & (self["ack"] < self.rcv_nxt)
-        next_ack = self.following(acks)
-        causes = (next_ack >= 0) & full[next_ack] & ~self.out
-        return np.asarray(full | causes | (self.highest(self.rcv_nxt, full) > self.acked))
+class Trace(Rows):
+    """The packets that a host sent and received of a flow, what each end knew by then, and how the host was set."""
 
     @cached_property
     def reads_slowly(self) -> str:
         """Why the host's application may leave data unread, which holds ACKs back; "": it reads what comes."""
         slow = [name for name in _READS if self.option(name, "none") not in ("none", None)]
         return f"the receiver of {self.flow} has a {slow[0]}" if slow else ""
-
-    @cached_property
-    def instant(self) -> Ints:
-        """For each row the first row of its connection with the same time; of real time within the last ms, which a
-        host may take for a packet."""
-        time = self["time_ns"] + self.apart
-        return np.maximum(search(time, time - (0 if self.exact else 1_000_000)), self.first)
-
-    def settled(self, values: Ints, within_ns: int) -> Ints:
-        """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
-        with what came by then."""
-        running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
-        time = self["time_ns"] + self.apart
-        rows = search(time, time - within_ns) - 1
-        return np.where(rows >= self.first, running[rows], NEVER)
-
-    @cached_property
-    def apart(self) -> Ints:
-        """Added to a row's numbers so that the numbers of all connections have an order."""
-        return np.asarray(self._group * APART)
-
-    # -- what else is known ----------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -278,26 +42,35 @@ class Trace:
         return otherwise if requested is None else requested.options.get(name, otherwise)
 
     @cached_property
+    def cc(self) -> str:
+        """Congestion control of the host's sockets; "": not known."""
+        return str(self.option("cc", self.settings.get("cc", "")))
+
+    @property
+    def dctcp(self) -> bool:
+        """Whether it is a kind of DCTCP."""
+        return self.cc.startswith("dctcp")
+
+    @cached_property
     def delayed(self) -> str:
         """Why packets may leave the host after TCP sent them, so that a capture has another order; "": they don't."""
         slow = sorted(name for name in self.settings if name.partition("_")[0] in _RATE)
         return f"{self.host} has a queue of its own ({slow[0]})" if slow else ""
 
     @cached_property
-    def exact(self) -> bool:
-        """Whether times are those of virtual time: what happens at once has the same time."""
-        return not self.records.outcome.clocks and self.records.outcome.placement == {}
-
-    @cached_property
     def at_once_ns(self) -> int:
-        """What is sent at once leaves within this time: below every timer of TCP, above what a host takes."""
+        """Packets sent at once leave within this time: below every timer of TCP, above what a host takes."""
         return 100_000 if self.exact else 10_000_000
 
     @cached_property
-    def corrupting(self) -> str:
-        """Why packets that arrive may not be what TCP gets; "": they are."""
+    def incomplete(self) -> str:
+        """Why TCP may not have kept all packets that arrive; "": it has."""
         fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
-        return "packets are corrupted on the way" if any("corrupt" in fate or "trim" in fate for fate in fates) else ""
+        if any("corrupt" in fate or "trim" in fate for fate in fates):
+            return "packets are corrupted on the way"
+        counted = self.records.snmp(self.host)
+        dropped = [name for name in _NO_MEMORY if counted.get(name)]
+        return f"{self.host} had no memory for some packets ({dropped[0]})" if dropped else ""
 
     @cached_property
     def board(self) -> Scoreboard:

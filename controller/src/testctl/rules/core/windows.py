@@ -25,11 +25,6 @@ def initial_window(trace: Trace) -> int:
     return int(trace.settings.get("initcwnd", INITIAL))
 
 
-def algorithm(trace: Trace) -> str:
-    """The host's congestion control."""
-    return str(trace.settings.get("cc", ""))
-
-
 def new_data(trace: Trace) -> Bools:
     """Data that is sent for the first time."""
     return np.asarray(trace.board.sent & trace.data & ~trace.board.again)
