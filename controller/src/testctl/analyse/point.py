@@ -171,7 +171,7 @@ def _point(
 
 
 def with_clocks(records: Records, clocks: Mapping[str, HostClock]) -> Records:
-    """The records with the hosts' clocks, all of which are theirs."""
+    """The records with these clocks of their hosts."""
     return replace(records, outcome=replace(records.outcome, clocks=clocks), memo={})
 
 

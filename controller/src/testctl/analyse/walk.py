@@ -59,7 +59,7 @@ class Scanned:
 
 @dataclass(frozen=True)
 class Clock:
-    """What is taken off a file's times: an offset, and a drift in billionths counted from from_ns on."""
+    """To be taken off a file's times: an offset, and a drift in billionths counted from from_ns on."""
 
     offset_ns: int = 0
     drift_ppb: int = 0

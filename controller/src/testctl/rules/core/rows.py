@@ -49,7 +49,7 @@ class Rows:
         return self.memo[name]
 
     def forget(self) -> None:
-        """Forget all but the rows: what is looked at again is computed again."""
+        """Forget all but the rows; other values are computed again where they are needed."""
         kept = {field.name for field in fields(self)}
         for name in set(vars(self)) - kept:
             del vars(self)[name]
