@@ -118,29 +118,34 @@ class Rows:
 
     def highest(self, values: Array, of: Bools) -> Ints:
         """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
+        if not of.any():
+            return np.full(len(self), NEVER)
         apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
         return self._before(running)
 
     def latest(self, of: Bools) -> Ints:
         """The row of the last earlier row of the mask, in the same connection; -1 without any."""
+        if not of.any():
+            return np.full(len(self), -1)
         before = np.append(-1, np.flatnonzero(of))[np.cumsum(of) - of]
         return np.where(before >= self.first, before, -1)
 
     def following(self, of: Bools) -> Ints:
         """The row of the next later row of the mask, in the same connection; -1 without any."""
-        count = len(self)
-        rows = np.where(of, np.arange(count), count)
-        running = np.minimum.accumulate(rows[::-1])[::-1] if count else rows
-        after = np.concatenate([running[1:], [count]]) if count else rows
-        inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
+        if not of.any():
+            return np.full(len(self), -1)
+        after = np.append(np.flatnonzero(of), len(self))[np.cumsum(of)]
+        inside = (after < len(self)) & (self._group[np.minimum(after, len(self) - 1)] == self._group)
         return np.where(inside, after, -1)
 
     def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
         """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
         the row's number; -1 where none was."""
+        if not of.any():
+            return np.full(len(self), -1)
         apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
+        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart)
         rows = search(running, np.maximum(numbers, NEVER + 1) + apart)
         inside = rows < len(self)
         inside[inside] = self._group[rows[inside]] == self._group[inside]
@@ -148,8 +153,10 @@ class Rows:
 
     def count(self, values: Array, of: Bools) -> Ints:
         """The sum of values over earlier rows of the mask, in the same connection."""
+        if not of.any():
+            return np.zeros(len(self), np.int64)
         total = np.cumsum(np.where(of, values, 0))
-        before = np.concatenate([[0], total[:-1]]) if len(self) else total
+        before = np.concatenate([[0], total[:-1]])
         return np.asarray(before - before[self.first])
 
     def _before(self, running: Ints) -> Ints:
