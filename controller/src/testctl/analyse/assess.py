@@ -110,12 +110,12 @@ def assess_capture(records: Records) -> tuple[Records, CaptureAssessment]:
     unjudged = dict(records.outcome.unjudged) | dict.fromkeys(lacks, "the capture lacks bytes that were acknowledged")
     outcome = replace(records.outcome, unjudged=unjudged)
     records = replace(records, outcome=outcome, notes=[*records.notes, *notes[:10]], memo={})
+    violations = violations_of(records)  # before the metrics hold columns too
     analysis = analyse(records)
     metrics = {flow: _known(flow, values, lacks) for flow, values in analysis.metrics.items()}
     stalls = analysis.stalls
     if lacks and stalls.num_rows:
         stalls = stalls.filter(pc.invert(pc.is_in(stalls["flow"].cast(pa.string()), pa.array(list(lacks)))))
-    violations = violations_of(records)
     verdict, reason = verdict_of(violations)
     return records, CaptureAssessment(verdict, reason, metrics, stalls, violations)
 
