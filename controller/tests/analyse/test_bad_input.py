@@ -91,7 +91,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_size_after_the_list(
     assert called(monkeypatch, "analyse", w.write(tmp_path / "x", WHOLE)) == 3
     out, error = capsys.readouterr()
     assert "10.0.0.1:40000-10.0.0.2:80\n    20 kB up, 0 down in" in out
-    assert "46 packets of TCP take 32.2 kB of memory to analyse; this machine has 0 B free" in error
+    assert "46 packets of TCP take 29.9 kB of memory to analyse; this machine has 0 B free" in error
 
 
 def test_a_capture_becomes_a_run_that_the_library_opens(

@@ -28,9 +28,9 @@ from testctl.report import write_report
 from testctl.results import PointResult, Run, RunWriter, build_summary, collect_versions, load_point, write_point
 from testctl.results.atomic import naming_path, size_text
 from testctl.results.work import WORK, begin_work, clear_work
-from testctl.system.memory import free_mb
+from testctl.system.memory import free_mb, give_back
 
-ROW_MEMORY, ROW_OF_FLOW_MEMORY = 400, 300
+ROW_MEMORY, ROW_OF_FLOW_MEMORY = 250, 400
 """Bytes of a row of the packets table, and more of the largest flow's.  Measured with 3 M rows of one flow and 10 M of
 ten."""
 ROW_DISK = 130
@@ -294,6 +294,7 @@ def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, comm
         )
         place = write_point(writer.path, result)
         del records, result, found
+        give_back()  # the report reads them again
         versions = collect_versions()
         writer.write_versions(versions)
         loaded = load_point(place)
