@@ -120,3 +120,14 @@ def _shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], 
 def test_a_file_that_can_not_be_read_says_why(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match="can't be read: No such file"):
         scan(tmp_path / "none")
+
+
+def test_ipv6_addresses_are_shown_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segments = [replace(s, ends=("fd00::1", "fe80::2")) for s in w.conversation()]
+    file = w.write(tmp_path / "x.pcap", w.pcap(segments))
+    assert called(monkeypatch, "analyse", file, "--only", "fe80::2.80", "--out", tmp_path / "run") == 0
+    assert "\nfd00::1.40000-fe80::2.80\n" in capsys.readouterr().out
+    (point,) = (tmp_path / "run" / "points").iterdir()
+    assert "fd00::1.40000-fe80::2.80" in _shown(monkeypatch, capsys, ["show", tmp_path / "run", point.name])

@@ -24,7 +24,7 @@ CLIENTS = "clients"
 class CapturedFlow:
     """A flow of a capture: the numbers of its connections, which have these clients and this server.
 
-    name    "10.0.0.1:51000-10.0.0.2:443"; of several connections without the client's port
+    name    "10.0.0.1:51000-10.0.0.2:443", "fd00::1.51000-fd00::2.443"; of several connections without the client's port
     client, server   names of its ends: addresses, "clients" for several
     """
 
@@ -91,8 +91,8 @@ def _flow(connections: Array, client: Ints, members: Ints, names: Counter[str]) 
         ours = _clients(connections, client, members)
     source = next(iter(ours)) if len(ours) == 1 else CLIENTS
     port = int(first["port"][end]) if len(members) == 1 else 0
-    ends = [f"[{name}]" if ":" in name else name for name in (source, server)]
-    name = f"{ends[0]}{f':{port}' if port else ''}-{ends[1]}:{server_port}"
+    sign = "." if first["family"] == 6 else ":"  # as tcpdump writes them
+    name = f"{source}{f'{sign}{port}' if port else ''}-{server}{sign}{server_port}"
     names[name] += 1
     name += f"#{names[name]}" if names[name] > 1 else ""
     if source == server:

@@ -81,7 +81,7 @@ def _with_ends(file: Scanned, only: Sequence[str]) -> Ints:
     rows = []
     for index, connection in enumerate(file.connections):
         ends = ((text_of(connection, end), str(connection["port"][end])) for end in (0, 1))
-        if any(wanted & {address, port, f"{address}:{port}", f"[{address}]:{port}"} for address, port in ends):
+        if any(wanted & {address, port, f"{address}:{port}", f"{address}.{port}"} for address, port in ends):
             rows.append(index)
     if not rows:
         raise PlanError(f"--only {' '.join(only)}: want an end of a connection of {file.path}; got none with it")
