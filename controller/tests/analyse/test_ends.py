@@ -38,6 +38,15 @@ def test_the_end_that_answers_the_handshake_at_once_captured(tmp_path: Path) -> 
     assert here(tmp_path / "c", w.pcap(w.conversation(at_client=False)))[0] == [False, True]
 
 
+@pytest.mark.parametrize("reply", [0, 50])
+def test_a_host_that_talks_to_itself_is_captured_at_the_sender_of_most_data(tmp_path: Path, reply: int) -> None:
+    segments = [replace(s, ends=("127.0.0.1", "127.0.0.1")) for s in w.conversation(rtt_ns=5_000, reply=reply)]
+    records, found = assessed(tmp_path / "a", w.write(tmp_path / "c", w.pcap(segments, "null")))
+    ends = {records.point.flows[0].source, records.point.flows[0].sink}
+    assert ends == {"127.0.0.1", "127.0.0.1-peer"}
+    assert found.metrics[records.flows[0]]["packets_sent"] == max(20, reply)
+
+
 def test_an_answer_at_once_by_a_host_behind_a_router_tells_nothing(tmp_path: Path) -> None:
     routed = [replace(s, ttl=63 if s.up else 50) for s in w.conversation()]
     assert here(tmp_path / "c", w.pcap(routed)) == ([False, False], "")

@@ -56,6 +56,7 @@ def ends_of(connections: Array, at: At | None = None) -> Ends:
             here[:, 0 if at == "client" else 1] = True
         return Ends(client, here, f"--at {at}")
     for evidence, why in (
+        (_itself, "a host talks to itself"),
         (_stated, "the capture says which packets came in and which went out"),
         (_partial, "the checksums of one end's packets were not complete"),
         (_handshakes, "one end answered the other's handshake at once"),
@@ -73,6 +74,12 @@ def addresses(connections: Array) -> Array:
     wide = np.zeros((len(connections), 2, 17), np.uint8)
     wide[:, :, :16], wide[:, :, 16] = connections["address"], connections["family"][:, None]
     return np.ascontiguousarray(wide).view("V17")[:, :, 0]
+
+
+def _itself(connections: Array) -> tuple[Bools, Bools]:
+    ends = addresses(connections)
+    same = np.repeat(ends[:, :1] == ends[:, 1:], 2, axis=1)
+    return same, ~same
 
 
 def _stated(connections: Array) -> tuple[Bools, Bools]:

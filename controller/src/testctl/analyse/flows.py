@@ -95,8 +95,6 @@ def _flow(connections: Array, client: Ints, members: Ints, names: Counter[str]) 
     name = f"{source}{f'{sign}{port}' if port else ''}-{server}{sign}{server_port}"
     names[name] += 1
     name += f"#{names[name]}" if names[name] > 1 else ""
-    if source == server:
-        source = f"{server}-client"
     return CapturedFlow(name, source, server, port, server_port, int(first["family"]), members)
 
 

@@ -36,7 +36,8 @@ ten."""
 ROW_DISK = 130
 """Bytes of a row in files that are removed, and in the run."""
 _PLAN = "capture"
-_ITSELF = "-client"
+_PEER = "-peer"
+"""Behind the name of the end that is not looked at, of a connection within a host."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,9 @@ def _at_end(flow: CapturedFlow, here: Bools, back: bool) -> tuple[CapturedFlow, 
     if client and server:
         client, server = not back, back
         if server:
-            flow = replace(flow, client=f"{flow.client.removesuffix(_ITSELF)}{_ITSELF}")
+            flow = replace(flow, client=flow.client + _PEER)
         else:
-            flow = replace(flow, server=f"{flow.server}-server")
+            flow = replace(flow, server=flow.server + _PEER)
     return flow, Place(flow.client, 0) if client else Place(flow.server, 1)
 
 
