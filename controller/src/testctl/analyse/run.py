@@ -145,10 +145,7 @@ def _at_end(flow: CapturedFlow, here: Bools, back: bool) -> tuple[CapturedFlow, 
     client, server = (bool(end) for end in here)
     if client and server:
         client, server = not back, back
-        if server:
-            flow = replace(flow, client=flow.client + _PEER)
-        else:
-            flow = replace(flow, server=flow.server + _PEER)
+        flow = replace(flow, client=flow.client + _PEER) if server else replace(flow, server=flow.server + _PEER)
     return flow, Place(flow.client, 0) if client else Place(flow.server, 1)
 
 
