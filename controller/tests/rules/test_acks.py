@@ -208,6 +208,19 @@ def test_a_receiver_must_not_generate_more_than_a_single_ack_for_every_incoming_
     assert result.first[0].text == "sends ACK 1 after 0 packets since the ACK before"
 
 
+def test_a_window_may_be_opened_to_where_it_was() -> None:
+    talk = after_hello(
+        """
+        20000 b > A ack 0 win 8000
+        20010 b < A 0:1000 ack 0
+        20010 b > A ack 0 win 0
+        20020 b > A ack 0 win {}
+        """
+    )
+    assert found("acks-per-segment", talk.format(8000), host="b").count == 0
+    assert found("acks-per-segment", talk.format(0), host="b").count == 1
+
+
 def test_acks_of_an_instant_are_as_many_as_its_packets() -> None:
     talk = after_hello(
         """
@@ -220,7 +233,9 @@ def test_acks_of_an_instant_are_as_many_as_its_packets() -> None:
         """
     )
     assert found("acks-per-segment", talk.format(""), host="b").count == 0
-    extra = "20000 b > A ack 0 win 67000 sack 3000:4000,1000:2000"
+    extra = (
+        2 * "20000 b > A ack 0 win 67000 sack 3000:4000,1000:2000\n"
+    )  # a packet of the handshake was answered before
     assert found("acks-per-segment", talk.format(extra), host="b").count == 1
 
 

@@ -144,6 +144,23 @@ def test_discarding_of_sacked_packets_is_discouraged() -> None:
     assert found("sack-reneged", talk.format("500 sack 2000:4000"), host="b").count == 1
 
 
+def test_a_duplicate_is_forgotten_where_its_ack_waits_and_more_comes() -> None:
+    """Linux since 4.18."""
+    talk = after_hello(
+        """
+        20000 b < A 2000:3000 ack 0
+        20000 b > A ack 0 sack 2000:3000
+        30000 b < A 2000:3000 ack 0
+        {0} b < A 4000:5000 ack 0
+        {0} b > A ack 0 sack 4000:5000,2000:3000
+        """
+    )
+    assert found("dsack-of-duplicate", talk.format(31000), host="b").count == 0
+    assert found("dsack-of-duplicate", talk.format(32000), host="b").count == 1
+    settings = {"b": {"net.ipv4.tcp_comp_sack_nr": 0}}
+    assert found("dsack-of-duplicate", talk.format(31000), host="b", settings=settings).count == 1
+
+
 def test_but_may_be_used_if_the_receiver_runs_out_of_buffer_space() -> None:
     """RFC 2018, 8: then no rule knows what the receiver still has."""
     talk = after_hello("20000 b < A 1000:4000 ack 0 segs 3\n20000 b > A ack 0 sack 1000:4000\n30000 b > A ack 0")

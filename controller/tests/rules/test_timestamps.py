@@ -26,6 +26,14 @@ def test_the_option_must_be_sent_in_every_segment_but_rst() -> None:
     assert found(rule, HELLO + "20000 a > A 0:1000 ack 0").count == 0
 
 
+def test_another_syn_changes_no_echo() -> None:
+    """Linux; RFC 7323, 5.3 R2 for the SYN-ACK."""
+    again = STAMPS_B[: STAMPS_B.index("    15000")] + "9000 b < S win 64000 ts 1004/0\n9000 b > SA ack 0 ts 5004/{}"
+    assert found("timestamp-echo", again.format(1000), host="b").count == 0
+    assert found("timestamp-echo", again.format(1004), host="b").count == 0
+    assert found("timestamp-echo", again.format(999), host="b").count == 1
+
+
 def test_the_option_may_be_sent_only_if_the_syn_had_it() -> None:
     """RFC 7323, 3.2."""
     rule = "timestamp-unagreed"

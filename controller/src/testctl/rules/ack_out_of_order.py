@@ -7,6 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
+from testctl.rules.core.sacks import compression_ns
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -48,12 +49,3 @@ def check(trace: Trace, other: Trace | None) -> Found:
         lambda row: f"received {trace['seq'][row]}, expecting {trace.rcv_nxt[row]}, and sent no ACK at once",
         answer,
     )
-
-
-def compression_ns(trace: Trace) -> int:
-    """How long Linux may hold ACKs behind the third duplicate."""
-    settings = trace.settings
-    if int(settings.get("net.ipv4.tcp_comp_sack_nr", 44)) == 0:
-        return 0
-    delay = int(settings.get("net.ipv4.tcp_comp_sack_delay_ns", 1_000_000))
-    return delay + int(settings.get("net.ipv4.tcp_comp_sack_slack_ns", 100_000))

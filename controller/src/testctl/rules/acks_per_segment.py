@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import ACK, RST
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -23,12 +24,15 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(trace.delayed)
     edge = trace["ack"] + trace["window"]
     # A keepalive or window probe is a pure ACK too, with a number below the next.
-    acks = trace.out & trace.pure_ack & (edge == trace.offered) & (trace["seq"] >= trace.nxt)
+    last = edge[trace.latest(trace.out & trace.has(ACK) & ~trace.has(RST))]
+    acks = trace.out & trace.pure_ack & (edge <= last) & (trace["seq"] >= trace.nxt)
     ones = np.ones(len(trace), np.int64)
     sent, came = trace.count(ones, acks), trace.count(trace["segs"], ~trace.out)
     # What the capture has within an instant may be in another order: counted is from the last ACK of an earlier time.
     instant = trace.instant
-    before = trace.latest(trace.out)[instant]
+    latest = trace.latest(trace.out)
+    before = latest[instant]
+    before = np.where(edge[before] > last[before], latest[before], before)  # a window update answers no packet
     known = before >= 0
     since = came - np.where(known, came[before], 0)
     own = sent - sent[instant]

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.sacks import in_use
+from testctl.rules.core.sacks import compression_ns, in_use
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -18,6 +18,8 @@ SPEC = RuleSpec(
     level="SHOULD",
     quote="the first block of the SACK option should be a D-SACK block specifying the sequence numbers for the "
     "duplicate segment that triggers the acknowledgement",
+    linux="Since 4.18 the ACK of a duplicate behind a gap may wait (tcp_comp_sack_delay_ns), and the next segment then "
+    "clears its D-SACK (rx_opt.dsack in tcp_data_queue()).",
 )
 
 
@@ -31,6 +33,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     broken = trace.late(again, np.full(len(trace), -1), trace.at_once_ns)
     answer = trace.following(acks)
     time, limit = trace["time_ns"], trace.at_once_ns
+    # The ACK waited, behind a gap, while more data came.
+    wait, more = time[answer] - time, trace.following(~trace.out & trace.data)
+    forgotten = (answer > more) & (more >= 0) & (wait > limit) & (wait <= limit + compression_ns(trace))
+    broken &= ~(forgotten & (trace.seen > trace.rcv_nxt))
     start, end = trace["sack1_start"], trace["sack1_end"]
     for row in np.flatnonzero(broken).tolist():
         # The ACK that answers it: some of those at once, where several packets came before them, or the next.

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Keepalive probes are off unless the application wants them, and wait for its interval after anything came.",
     source="RFC 9293, 3.8.4",
     level="MUST",
+    linux="What is not acceptable, as the peer's own probe, does not count as heard (tcp_validate_incoming()).",
     quote="the application MUST be able to turn them on or off for each TCP connection, and they MUST default to off",
 )
 
@@ -27,7 +28,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     time = trace["time_ns"]
     probe = trace.out & trace.pure_ack & (trace["seq"] == trace.nxt - 1) & (trace.una == trace.nxt) & (trace.nxt > 0)
     probe &= trace.edge > trace.nxt
-    last = np.maximum(trace.latest(probe), trace.latest(~trace.out))
+    heard = ~trace.out & ((trace["seq"] >= trace.rcv_nxt) | (trace.end > trace.rcv_nxt))
+    last = np.maximum(trace.latest(probe), trace.latest(heard))
     since = time - time[np.maximum(last, 0)]
     early = np.ones(len(trace), np.bool_) if idle == "off" else since < int(idle) - 2 * TICK_NS
     return where(

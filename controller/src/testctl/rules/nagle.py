@@ -25,6 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if trace.delayed:
         return undecided(trace.delayed)
+    if int(trace.settings.get("net.ipv4.tcp_mtu_probing", 0)):
+        return undecided("the segment size changes (net.ipv4.tcp_mtu_probing)")
     if (nodelay := trace.option("nodelay", None)) is None:
         return undecided("the generator does not say whether Nagle's algorithm is on")
     if nodelay:

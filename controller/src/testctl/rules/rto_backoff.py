@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, sysctl, timeouts, timers, unfit
+from testctl.rules.core.sender import TICK_NS, ms, on_time, sysctl, timeouts, timers, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -19,8 +19,6 @@ SPEC = RuleSpec(
     "timeouts (2.6.34): tcp_retransmit_timer(). At most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15). A "
     "timer of 64 ticks or more is late by up to an eighth (LVL_GRAN, kernel/time/timer.c), the next may be on time.",
 )
-_LEVELS = TICK_NS * 64 * 8 ** np.arange(3)
-"""Timers of more than that have the next level's granularity in Linux."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
@@ -35,10 +33,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     interval = time - time[last]
     # Of the first timeout the timer ran at least since anything else was sent or arrived.
     before = np.where(alone[last], interval[last], time[last] - time[np.maximum(last - 1, 0)])
-    before = before - TICK_NS * 8 ** np.searchsorted(_LEVELS, before)
     most = sysctl(trace, "tcp_rto_max_ms", 120_000) * 1_000_000
     return where(
-        alone & (interval < np.minimum(2 * before, most) - 2 * TICK_NS) & trace.from_syn,
+        alone & (interval < np.minimum(2 * on_time(before), most) - 2 * TICK_NS) & trace.from_syn,
         lambda row: f"a timeout {ms(interval[row])} after the last, which had come after {ms(before[row])}",
         last,
     )

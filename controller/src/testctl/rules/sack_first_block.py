@@ -31,10 +31,16 @@ def check(trace: Trace, other: Trace | None) -> Found:
     trigger = trace.latest(came)[rows]
     known = trigger >= 0
     seq = trace["seq"][trigger]
-    # A segment that advanced the ACK number asks for nothing; so it does where the ACK is of several packets.
+    # A duplicate is a D-SACK's. A segment that advanced the ACK number asks for nothing; so it does where the ACK is of
+    # several packets.
     advanced = trace.arrived_to[trigger] > trace.rcv_nxt[trigger]
     suspects = np.flatnonzero(
-        known & ~trace.refused[rows] & ~advanced & (trace.rcv_nxt[trigger] > NEVER) & ((seq < start) | (seq >= end))
+        known
+        & ~trace.refused[rows]
+        & ~advanced
+        & (trace.end[trigger] > trace.rcv_nxt[trigger])
+        & (trace.rcv_nxt[trigger] > NEVER)
+        & ((seq < start) | (seq >= end))
     )
     broken = np.zeros(len(trace), np.bool_)
     # Several may have arrived before their ACKs in the capture: any of those since the last ACK of an earlier time.

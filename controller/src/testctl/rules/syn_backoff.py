@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, SYN
-from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, sysctl
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, on_time, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -30,7 +30,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     interval = np.where(again, time - time[last], 0)
     number = trace.count(np.ones(len(trace), np.int64), syn)  # of this retry, from 1
     linear = sysctl(trace, "tcp_syn_linear_timeouts", 4) if kernel(trace) >= (6, 5) else 0
-    doubled = np.where(number > linear + 1, 2 * interval[last], 0) if linear else 2 * interval[last]
+    before = 2 * on_time(interval[last])
+    doubled = np.where(number > linear + 1, before, 0) if linear else before
     least = np.maximum(RTO_FIRST_NS, np.minimum(doubled, 120_000_000_000)) - 2 * TICK_NS
     return where(
         again & (interval < least),

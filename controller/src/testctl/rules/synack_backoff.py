@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, SYN
-from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms, on_time
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -31,7 +31,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     last = trace.latest(by_timer | begun)
     interval = np.where(by_timer, time - time[last], 0)
     # A SYN that came again has its own answer, and the timer begins anew or runs on.
-    least = np.maximum(RTO_FIRST_NS, 2 * np.where(last >= 0, interval[last], 0)) - 2 * TICK_NS
+    least = np.maximum(RTO_FIRST_NS, 2 * np.where(last >= 0, on_time(interval[last]), 0)) - 2 * TICK_NS
     return where(
         by_timer & (interval < least),
         lambda row: f"sends the SYN-ACK again after {ms(interval[row])}, before after {ms(interval[last[row]])}",

@@ -18,9 +18,9 @@ SPEC = RuleSpec(
     level="MUST",
     quote="SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then SEG.TSval is copied to TS.Recent; otherwise, it is "
     "ignored.",
-    linux="A segment whose ACK number is below SND.UNA changes nothing (tcp_ack(), old_ack).  Since 4.18 the ACK of "
-    "DCTCP for what came before a change of CE counts as one of RCV.NXT (__tcp_send_ack(), and tcp_select_window(), "
-    "which sets rcv_wup).",
+    linux="A SYN-ACK echoes the first SYN, also after another has come (tcp_check_req()). A segment whose ACK number "
+    "is below SND.UNA changes nothing (tcp_ack(), old_ack). Since 4.18 the ACK of DCTCP for what came before a change "
+    "of CE counts as one of RCV.NXT (__tcp_send_ack(), and tcp_select_window(), which sets rcv_wup).",
 )
 
 

@@ -24,8 +24,8 @@ _WINDOW = 1
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
+    if trace.delayed:
+        return undecided(trace.delayed)
     stamps = Timestamps(trace)
     recent = stamps.recent_at_least
     arrives = ~trace.out & trace.data & ((trace["flags"] & (RST | SYN)) == 0) & stamps.agreed & (trace["tsval"] >= 0)

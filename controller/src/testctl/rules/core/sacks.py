@@ -53,3 +53,12 @@ def in_use(trace: Trace) -> Bools:
     """Rows of connections in which either end sent a block: both permitted SACK."""
     sacked = trace["sack1_start"] >= 0
     return np.asarray((trace.latest(sacked) >= 0) | sacked | (trace.following(sacked) >= 0))
+
+
+def compression_ns(trace: Trace) -> int:
+    """How long Linux may hold ACKs behind the third duplicate."""
+    settings = trace.settings
+    if int(settings.get("net.ipv4.tcp_comp_sack_nr", 44)) == 0:
+        return 0
+    delay = int(settings.get("net.ipv4.tcp_comp_sack_delay_ns", 1_000_000))
+    return delay + int(settings.get("net.ipv4.tcp_comp_sack_slack_ns", 100_000))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import Bools
+from testctl.records.schema import Bools, Ints
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import quiet_ns
 
@@ -14,10 +14,17 @@ TICK_NS = 4_000_000
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _LATE_NS = 100_000_000
-_TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.Icmp6InPktTooBigs")
+_TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.InPktTooBigs")
 """What a kernel counts where packets were too large for a link: what was sent is then sent again in smaller ones."""
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
+
+
+def on_time(intervals_ns: Ints) -> Ints:
+    """What timers were set to at least that ran out after this time: Linux's of 64 ticks or more are late by up to an
+    eighth (LVL_GRAN, kernel/time/timer.c), all by the tick in which they were set."""
+    late = 1 + 8 ** np.searchsorted(TICK_NS * 64 * 8 ** np.arange(3), intervals_ns)
+    return np.asarray(intervals_ns - TICK_NS * late)
 
 
 def unfit(trace: Trace) -> str:

@@ -42,7 +42,7 @@ class Timestamps:
             after = trace.following(acks)
             waits = self._arrives & (after >= 0) & (ack[after] < trace.end) & (trace.rcv_nxt[after] >= trace["seq"])
             np.maximum.at(processed, after[waits], trace["tsval"][waits])
-        return np.maximum(self._recent(last), trace.highest(processed, processed > NEVER))
+        return np.maximum(self._recent(last, trace.has(SYN)), trace.highest(processed, processed > NEVER))
 
     @cached_property
     def recent_at_least(self) -> Ints:
@@ -50,14 +50,16 @@ class Timestamps:
         trace = self.trace
         acceptable = (trace.end > trace.rcv_nxt) & (trace.end <= trace.offered) & (trace["ack"] >= trace.una)
         sure = acceptable & (trace.rcv_nxt > NEVER) & ~trace.refused & (trace["ack"] <= trace.nxt)
-        return np.asarray(self._recent(np.where(sure, trace.acked, NEVER))[trace.instant])
+        arrives = ~trace.out & trace.has(SYN)
+        first = arrives & (trace.latest(arrives) < 0)  # of another nothing is taken: tcp_check_req(), RFC 7323, 5.3 R2
+        return np.asarray(self._recent(np.where(sure, trace.acked, NEVER), first)[trace.instant])
 
     @cached_property
     def _arrives(self) -> Bools:
         return np.asarray(~self.trace.out & (self.trace["tsval"] >= 0) & ~self.trace.has(RST))
 
-    def _recent(self, last_ack: Ints) -> Ints:
-        """The highest timestamp of SYNs, and of what began no higher than these numbers."""
+    def _recent(self, last_ack: Ints, syns: Bools) -> Ints:
+        """The highest timestamp of these SYNs, and of what began no higher than these numbers."""
         trace = self.trace
-        recorded = self._arrives & (trace.has(SYN) | (trace["seq"] <= last_ack))
+        recorded = self._arrives & (syns | (trace["seq"] <= last_ack))
         return trace.highest(trace["tsval"], recorded)

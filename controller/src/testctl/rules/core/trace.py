@@ -17,7 +17,13 @@ from testctl.rules.core.scoreboard import Scoreboard
 
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
-_NO_MEMORY = tuple(f"TcpExt.{name}" for name in ("TCPRcvQDrop", "TCPOFODrop", "OfoPruned", "TCPBacklogDrop"))
+_DROPPED = {
+    "TCPRcvQDrop": "had no memory for some packets",
+    "TCPOFODrop": "had no memory for some packets",
+    "OfoPruned": "had no memory for some packets",
+    "TCPBacklogDrop": "had no memory for some packets",
+    "PAWSEstab": "refused packets with old timestamps",
+}
 """What a kernel counts that drops data which it had, or which came within the window that it had offered."""
 
 
@@ -28,6 +34,8 @@ class Trace(Rows):
     @cached_property
     def reads_slowly(self) -> str:
         """Why the host's application may leave data unread, which holds ACKs back; "": it reads what comes."""
+        if self.option("generator", "") == "command":
+            return f"{self.flow} is a program of the plan's, which may leave data unread"
         slow = [name for name in _READS if self.option(name, "none") not in ("none", None)]
         return f"the receiver of {self.flow} has a {slow[0]}" if slow else ""
 
@@ -69,8 +77,8 @@ class Trace(Rows):
         if any("corrupt" in fate or "trim" in fate for fate in fates):
             return "packets are corrupted on the way"
         counted = self.records.snmp(self.host)
-        dropped = [name for name in _NO_MEMORY if counted.get(name)]
-        return f"{self.host} had no memory for some packets ({dropped[0]})" if dropped else ""
+        dropped = [(name, why) for name, why in _DROPPED.items() if counted.get(f"TcpExt.{name}")]
+        return f"{self.host} {dropped[0][1]} (TcpExt.{dropped[0][0]})" if dropped else ""
 
     @cached_property
     def board(self) -> Scoreboard:
