@@ -15,6 +15,9 @@ from functools import cache
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
+from testctl.analyse import choose, scan
+from testctl.analyse.assess import assess_capture
+from testctl.analyse.run import records_and_notes, with_what_is_known
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
 from testctl.metrics import metric_names
@@ -133,6 +136,49 @@ def _pcap(data: bytes) -> None:
     assert packets.num_rows <= len(data) // 70
 
 
+def _capture_seeds() -> Iterator[bytes]:
+    """Of pcap, as other tools write it, and of pcapng; a first byte says where it was captured."""
+    import struct
+
+    for at, data in enumerate(_pcap_seeds()):
+        frames, offset, order = [], 24, "<>"[at]
+        while offset < len(data):
+            _, _, length, _ = struct.unpack_from(order + "IIII", data, offset)
+            frames.append(data[offset + 16 : offset + 16 + length])
+            offset += 16 + length
+        blocks = [(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1)),
+                  (1, struct.pack(order + "HHIHHI", 1, 0, 0, 9, 1, 9))]  # fmt: skip
+        for frame in frames:
+            body = struct.pack(order + "IIIII", 0, 0, 1000, len(frame), len(frame))
+            blocks.append((6, body + frame + bytes(-len(frame) % 4)))
+        made = b""
+        for kind, body in blocks:
+            size = len(body) + 12
+            made += struct.pack(order + "II", kind, size) + body + struct.pack(order + "I", size)
+        yield bytes((at,)) + data
+        yield bytes((at + 2,)) + made
+        for link, skipped in ((101, 14), (12, 14)):
+            raw = data[:20] + struct.pack(order + "I", link)
+            for frame in frames[:1]:
+                raw += struct.pack(order + "IIII", 1, 0, len(frame) - skipped, len(frame)) + frame[skipped:]
+            yield b"\3" + raw
+
+
+def _captures(data: bytes) -> None:
+    """A file as `testctl analyse` reads and judges it, without its report."""
+    path = _scratch() / "anybodys"
+    path.write_bytes(data[1:])
+    try:
+        chosen = choose([scan(path)], (None, "client", "server", "between")[data[0] % 4] if data else None)
+        records, notes = records_and_notes(chosen, _scratch())
+    except TestctlError as error:
+        _check_text(error)
+        return
+    records, _ = assess_capture(with_what_is_known(records, chosen, notes))
+    records.packets.validate(full=True)
+    assert records.packets.num_rows <= chosen.packets  # copies are left out
+
+
 def _plan_seeds() -> Iterator[bytes]:
     for path in sorted((ROOT / "plans").rglob("*.yaml")):
         yield path.read_bytes()
@@ -197,6 +243,7 @@ def _results(data: bytes) -> None:
 TARGETS = {
     "wire": Target(_wire_seeds, _wire),
     "pcap": Target(_pcap_seeds, _pcap),
+    "captures": Target(_capture_seeds, _captures),
     "plan": Target(_plan_seeds, _plan),
     "results": Target(_results_seeds, _results),
 }

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-RUNS = {"wire": 3000, "pcap": 2000, "plan": 300, "results": 300}
+RUNS = {"captures": 300, "wire": 3000, "pcap": 2000, "plan": 300, "results": 300}
 FOUND = sorted(path for path in HERE.glob("found/*/*"))
 
 
@@ -32,7 +32,13 @@ def test_fuzzer(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(targets.TARGETS))
 def test_a_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A seed that raises anything but the project's errors ends the target's run: what the fuzzers rest on."""
-    parser = {"wire": "limits.setting", "pcap": "read_packets", "plan": "load_plan", "results": "load_run"}[name]
+    parser = {
+        "wire": "limits.setting",
+        "pcap": "read_packets",
+        "plan": "load_plan",
+        "results": "load_run",
+        "captures": "scan",
+    }[name]
 
     def broken(*_: object, **__: object) -> None:
         raise IndexError("planted")

@@ -19,6 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from testctl import __version__
 from testctl.cli import (
     aa,
+    analyse,
     bisect,
     bug,
     ccs,
@@ -69,7 +70,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, export, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, export, serve):
     module.add_to(app)
 for module in (compare, history, bisect, shrink, replay, info, prune):
     module.add_to(app)

@@ -34,6 +34,7 @@ SHAPE = {
     "wall?": Named(float),
     "placement?": Named(str),
     "clocks?": Named({"offset_ns": int, "error_ns": float, "source?": str}),
+    "unjudged?": Named(str),
 }
 
 
@@ -87,6 +88,7 @@ class Outcome:
     wall       wall-clock times of a lab, in s
     placement  entity -> its machine, on a rack
     clocks     of hosts with separate clocks; empty if all share one
+    unjudged   flow -> why no rule of TCP can be decided of it
     """
 
     entities: dict[str, Entity] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class Outcome:
     wall: Mapping[str, float] = field(default_factory=dict)
     placement: Mapping[str, str] = field(default_factory=dict)
     clocks: Mapping[str, HostClock] = field(default_factory=dict)
+    unjudged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length_ns(self) -> int:
@@ -127,7 +130,18 @@ class Outcome:
             "addresses": dict(self.addresses),
             "error": self.error or None,
         }
-        rest = ("skip", "lacking", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
+        rest = (
+            "skip",
+            "lacking",
+            "drift",
+            "kernel",
+            "kernel_faults",
+            "t0_ns",
+            "end_ns",
+            "wall",
+            "placement",
+            "unjudged",
+        )
         document |= {name: value for name in rest if (value := getattr(self, name))}
         return document | ({"clocks": {host: asdict(c) for host, c in self.clocks.items()}} if self.clocks else {})
 
@@ -157,7 +171,9 @@ class Outcome:
         )
 
 
-_AS_THEY_ARE = ("addresses", "skip", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement")
+_AS_THEY_ARE = (
+    "addresses", "skip", "drift", "kernel", "kernel_faults", "t0_ns", "end_ns", "wall", "placement", "unjudged",
+)  # fmt: skip
 
 
 def _known(raw: Mapping[str, Any], of: type) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
     if len(parts) >= 8 * _BEGUN and parts.any():
         dense = parts[: len(parts) // _BEGUN * _BEGUN].reshape(-1, _BEGUN).sum(axis=1)
         amplitude = float(np.subtract(*np.percentile(dense, [95, 5]))) / 2 * 8e9 / bin_ns
-        if dense.std() / dense.mean() >= _STEADY_CV:
+        if dense.any() and dense.std() / dense.mean() >= _STEADY_CV:
             lag, strength = _swing(parts)
             while strength >= _WEAK and lag < _RESOLVED * _BEGUN and bin_ns > 10**6:
                 bin_ns //= 10

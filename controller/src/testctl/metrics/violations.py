@@ -25,7 +25,8 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     ends = records.point.flow(flow)
-    if ends is None or not any(records.recorded(host, "capture") for host in ends.ends):
+    recorded = ends is not None and any(records.recorded(host, "capture") for host in ends.ends)
+    if not recorded or flow in records.outcome.unjudged:
         return {"violations": NAN, "rules_violated": NAN, "first_violation": NAN}
     counts = violated(records, flow)
     return {

@@ -56,6 +56,6 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         ("digest", point.digest or "none"),
         ("files", from_here(point.path)),
         ("curves", f"testctl series {place} {point.id[:8]}"),
-        ("again", f"testctl replay {place} {point.id[:8]}"),
+        ("again", f"testctl replay {place} {point.id[:8]}" if run.plan_text else str(run.summary.get("reproduce", ""))),
     ):
         console.print(Text.assemble((f"{name:<8}", "bold"), text), soft_wrap=True)

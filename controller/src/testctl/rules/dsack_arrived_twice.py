@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import FIN
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -27,19 +28,19 @@ def check(trace: Trace, other: Trace | None) -> Found:
     rows, start, end = sacks.row[twice], sacks.start[twice], sacks.end[twice]
     if not len(rows):
         return Found()
-    data = np.flatnonzero(~trace.out & trace.data)
+    data = np.flatnonzero(~trace.out & (trace.data | trace.has(FIN)))
     first = (trace["seq"] + trace.apart)[data]
     partly = np.zeros(len(trace), np.bool_)
-    partly[data] = trace.arrivals.part(first, first + trace["length"][data]) < data
+    partly[data] = trace.arrivals.part(first, (trace.end + trace.apart)[data]) < data
     last = trace.latest(partly)[rows]
-    hit = (last >= 0) & (trace["seq"][last] < end) & (trace["seq"][last] + trace["length"][last] > start)
+    hit = (last >= 0) & (trace["seq"][last] < end) & (trace.end[last] > start)
     broken = np.zeros(len(trace), np.bool_)
     before = np.append(-1, rows[:-1])
     for at in np.flatnonzero(~hit).tolist():
         # Several may have arrived before their ACKs in the capture.
         begin = max(int(trace.instant[before[at]]) if before[at] >= 0 else 0, int(trace.first[rows[at]]))
         again = np.flatnonzero(partly[begin : rows[at]]) + begin
-        inside = (trace["seq"][again] < end[at]) & (trace["seq"][again] + trace["length"][again] > start[at])
+        inside = (trace["seq"][again] < end[at]) & (trace.end[again] > start[at])
         broken[rows[at]] = not inside.any()
     return where(
         broken,

@@ -10,7 +10,7 @@ from typing import Any
 
 from testctl.records import Records
 from testctl.rules.core.registry import rules
-from testctl.rules.core.spec import Found, Violation
+from testctl.rules.core.spec import Found, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
 
 
@@ -26,13 +26,17 @@ class Verdict:
         """Rows of the packets table: the packet that breaks the rule, then those that prove it."""
         return tuple(int(self.trace.index[row]) for row in (violation.row, *violation.proof))
 
+    def value(self, name: str, violation: Violation) -> int:
+        """A column at the packet that breaks the rule; the whole column is not kept for it."""
+        return int(self.trace.records.values(name, self.trace.index[[violation.row]])[0])
+
     def to_json(self) -> dict[str, Any]:
         """first: the first violations, each with its time in ns, its packets and a sentence."""
         trace = self.trace
         first = [
             {
-                "conn": int(trace["conn"][violation.row]),
-                "time_ns": int(trace["time_ns"][violation.row]),
+                "conn": self.value("conn", violation),
+                "time_ns": self.value("time_ns", violation),
                 "packets": list(self.packets(violation)),
                 "text": violation.text,
             }
@@ -53,7 +57,10 @@ def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
                 continue
             for name, rule in rules().items():
                 if not names or name in names:
-                    yield Verdict(name, trace, rule.check(trace, other))
+                    why = records.outcome.unjudged.get(flow.name)
+                    yield Verdict(name, trace, undecided(why) if why else rule.check(trace, other))
+        for trace in filter(None, traces):
+            trace.forget()
 
 
 def _all(records: Records) -> list[Verdict]:
@@ -82,7 +89,7 @@ def violated(records: Records, flow: str) -> dict[str, int]:
 def first_violation(records: Records, flow: str) -> str:
     """A sentence about the first violation of a flow, "rule: at 61.2 ms receiver acknowledges …"; "" without any."""
     first = [
-        (int(verdict.trace["time_ns"][one.row]), verdict, one)
+        (verdict.value("time_ns", one), verdict, one)
         for verdict in _all(records)
         if verdict.trace.flow == flow
         for one in verdict.found.first

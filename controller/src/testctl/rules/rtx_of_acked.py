@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if why := unfit(trace):
         return undecided(why)
-    broken = trace.board.again & (trace.end <= trace.una) & (trace["length"] != 1) & trace.from_syn
+    broken = trace.board.again & (trace.end <= trace.una[trace.instant]) & (trace["length"] != 1) & trace.from_syn
     return where(
         broken,
         lambda row: f"sends {trace['seq'][row]} to {trace.end[row]} again; {trace.una[row]} had been acknowledged",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
@@ -24,7 +26,9 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     edge = trace["ack"] + trace["window"]
-    back = acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge < trace.offered)
+    scaled = int(np.gcd.reduce(trace["window"][acks & ~trace.has(SYN)], initial=0))
+    unit = scaled & -scaled  # of a window that is scaled: it is rounded down to one (RFC 7323, 2.4)
+    back = acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - max(unit, 1))
     if trace.dctcp:
         back &= ~(trace["ack"] < trace.rcv_nxt)
     if int(trace.settings.get("net.ipv4.tcp_shrink_window", 0)):

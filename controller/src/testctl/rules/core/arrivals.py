@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.rows import search
 from testctl.records.schema import Array, Ints
 
 APART = 1 << 44
@@ -26,7 +27,7 @@ class Arrivals:
         self._group = (start + APART // 2) // APART
         edges = np.sort(np.concatenate([start, end]), kind="stable")
         self.edges: Ints = edges[np.append(True, edges[1:] != edges[:-1])] if len(edges) else edges
-        low, high = np.searchsorted(self.edges, start), np.searchsorted(self.edges, end)
+        low, high = search(self.edges, start), search(self.edges, end)
         sizes = high - low
         offsets = np.cumsum(sizes) - sizes
         pieces = np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes)
@@ -49,7 +50,7 @@ class Arrivals:
         reached = np.empty(len(self.rows), np.int64)
         turns = np.flatnonzero(np.diff(self._group, prepend=-1, append=-1))
         for edge, last, begin, stop in zip(firsts, [*firsts[1:], len(group)], turns[:-1], turns[1:], strict=True):
-            at = np.searchsorted(needed[edge:last], np.arange(begin, stop), side="right")
+            at = search(needed[edge:last], np.arange(begin, stop), side="right")
             reached[begin:stop] = self.edges[edge:last][np.minimum(at, last - edge - 1)]
         return reached
 
@@ -66,8 +67,8 @@ class Arrivals:
         result = np.full(len(start), NO_ROW)
         if not len(self.rows) or not len(start):
             return result
-        low = np.searchsorted(self.edges, start, side="right") - 1
-        high = np.searchsorted(self.edges, end)
+        low = search(self.edges, start, side="right") - 1
+        high = search(self.edges, end)
         empty = (low < 0) | (high <= low)
         level = np.log2(np.where(empty, 1, high - low)).astype(np.int64)
         table: Array = self._first

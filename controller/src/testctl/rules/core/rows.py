@@ -7,12 +7,13 @@ Numbers are bytes relative to the connection's first data byte of the direction 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
 
 from testctl.records import Records
+from testctl.records.rows import search
 from testctl.records.schema import ACK, FIN, RST, SYN, Array, Bools, Ints
 from testctl.rules.core.arrivals import APART, Arrivals
 
@@ -47,6 +48,13 @@ class Rows:
             self.memo[name] = values
         return self.memo[name]
 
+    def forget(self) -> None:
+        """Forget all but the rows; other values are computed again where they are needed."""
+        kept = {field.name for field in fields(self)}
+        for name in set(vars(self)) - kept:
+            del vars(self)[name]
+        self.memo.clear()
+
     # -- what a row is ---------------------------------------------------------------------------------------------
 
     @cached_property
@@ -62,7 +70,9 @@ class Rows:
 
     def has(self, flag: int) -> Bools:
         """Rows with this TCP flag (of records.schema)."""
-        return np.asarray((self["flags"] & flag) != 0)
+        if (key := f"flag {flag}") not in self.memo:
+            self.memo[key] = np.asarray((self["flags"] & flag) != 0)
+        return self.memo[key]
 
     @cached_property
     def data(self) -> Bools:
@@ -94,8 +104,9 @@ class Rows:
 
     @cached_property
     def from_syn(self) -> Bools:
-        """Rows of connections whose SYN this host's capture has: all of the connection is here."""
-        return self.anywhere(self.has(SYN))
+        """Rows of connections whose SYNs the host's capture has both: all is here, and windows are scaled."""
+        syn = self.has(SYN)
+        return np.asarray(self.anywhere(syn & self.out) & self.anywhere(syn & ~self.out))
 
     def anywhere(self, of: Bools) -> Bools:
         """Rows of connections that have a row of the mask."""
@@ -107,40 +118,45 @@ class Rows:
 
     def highest(self, values: Array, of: Bools) -> Ints:
         """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
+        if not of.any():
+            return np.full(len(self), NEVER)
         apart = self._group * APART
         running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
         return self._before(running)
 
     def latest(self, of: Bools) -> Ints:
         """The row of the last earlier row of the mask, in the same connection; -1 without any."""
-        rows = np.where(of, np.arange(len(self)), -1)
-        running = np.maximum.accumulate(rows) if len(rows) else rows
-        before = np.concatenate([[-1], running[:-1]]) if len(rows) else rows
+        if not of.any():
+            return np.full(len(self), -1)
+        before = np.append(-1, np.flatnonzero(of))[np.cumsum(of) - of]
         return np.where(before >= self.first, before, -1)
 
     def following(self, of: Bools) -> Ints:
         """The row of the next later row of the mask, in the same connection; -1 without any."""
-        count = len(self)
-        rows = np.where(of, np.arange(count), count)
-        running = np.minimum.accumulate(rows[::-1])[::-1] if count else rows
-        after = np.concatenate([running[1:], [count]]) if count else rows
-        inside = (after < count) & (self._group[np.minimum(after, count - 1)] == self._group) if count else after < 0
+        if not of.any():
+            return np.full(len(self), -1)
+        after = np.append(np.flatnonzero(of), len(self))[np.cumsum(of)]
+        inside = (after < len(self)) & (self._group[np.minimum(after, len(self) - 1)] == self._group)
         return np.where(inside, after, -1)
 
     def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
         """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
         the row's number; -1 where none was."""
+        if not of.any():
+            return np.full(len(self), -1)
         apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) if len(self) else apart
-        rows = np.searchsorted(running, np.maximum(numbers, NEVER + 1) + apart)
+        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart)
+        rows = search(running, np.maximum(numbers, NEVER + 1) + apart)
         inside = rows < len(self)
         inside[inside] = self._group[rows[inside]] == self._group[inside]
         return np.where(inside, rows, -1)
 
     def count(self, values: Array, of: Bools) -> Ints:
         """The sum of values over earlier rows of the mask, in the same connection."""
+        if not of.any():
+            return np.zeros(len(self), np.int64)
         total = np.cumsum(np.where(of, values, 0))
-        before = np.concatenate([[0], total[:-1]]) if len(self) else total
+        before = np.concatenate([[0], total[:-1]])
         return np.asarray(before - before[self.first])
 
     def _before(self, running: Ints) -> Ints:
@@ -171,12 +187,12 @@ class Rows:
     @cached_property
     def edge(self) -> Ints:
         """The right edge of the window that the peer had offered."""
-        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST))
+        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
 
     @cached_property
     def offered(self) -> Ints:
         """The right edge of the window that the host had offered."""
-        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST))
+        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
 
     @cached_property
     def probes(self) -> Bools:
@@ -226,18 +242,23 @@ class Rows:
         return np.asarray(full | causes | (self.highest(self.rcv_nxt, full) > self.acked))
 
     @cached_property
+    def exact(self) -> bool:
+        """Whether times are virtual: events at the same instant have the same time."""
+        return not self.records.outcome.clocks and self.records.outcome.placement == {}
+
+    @cached_property
     def instant(self) -> Ints:
-        """For each row the first row of its connection with the same time."""
-        time = self["time_ns"]
-        begins = self._begins | np.concatenate([np.ones(min(len(time), 1), np.bool_), time[1:] != time[:-1]])
-        return np.asarray(np.flatnonzero(begins)[np.cumsum(begins) - 1])
+        """For each row the first row of its connection with the same time; of real time within the last ms, which a
+        host may take for a packet."""
+        time = self["time_ns"] + self.apart
+        return np.maximum(search(time, time - (0 if self.exact else 1_000_000)), self.first)
 
     def settled(self, values: Ints, within_ns: int) -> Ints:
         """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
         with what came by then."""
         running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
         time = self["time_ns"] + self.apart
-        rows = np.searchsorted(time, time - within_ns) - 1
+        rows = search(time, time - within_ns) - 1
         return np.where(rows >= self.first, running[rows], NEVER)
 
     @cached_property

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from testctl.records.rows import search
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
 from testctl.rules.core.arrivals import APART
 from testctl.rules.core.rows import Rows
@@ -80,11 +81,12 @@ class Scoreboard:
         trace = self.trace
         _, start, end = self._blocks
         seq, last = (trace["seq"] + self.trace.apart)[self.sent], (trace.end + self.trace.apart)[self.sent]
-        return np.unique(np.concatenate([seq, last, start, end, self._ack_to]))
+        edges = np.sort(np.concatenate([seq, last, start, end, self._ack_to]), kind="stable")  # quick: ascending runs
+        return np.asarray(edges[np.append(True, edges[1:] != edges[:-1])] if len(edges) else edges)
 
     def _expanded(self, rows: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
         """(pieces of each range, the range's row for each piece)."""
-        low, high = np.searchsorted(self.edges, start), np.searchsorted(self.edges, end)
+        low, high = search(self.edges, start), search(self.edges, end)
         sizes = high - low
         offsets = np.cumsum(sizes) - sizes
         return np.arange(int(sizes.sum())) - np.repeat(offsets - low, sizes), np.repeat(rows, sizes)
@@ -102,7 +104,7 @@ class Scoreboard:
         """For each piece the row of the ACK that acknowledged it first, cumulatively or by SACK; len(trace): none."""
         count, edges = len(self.trace), self.edges
         ends = np.append(edges[1:], edges[-1:])
-        at = np.searchsorted(self._ack_to, ends)
+        at = search(self._ack_to, ends)
         inside = at < count
         inside[inside] = self.trace.apart[at[inside]] // APART == (edges[inside] + APART // 2) // APART
         row = np.where(inside, at, count)
@@ -112,19 +114,19 @@ class Scoreboard:
     def _latest(self, pieces: Ints, rows: Ints) -> tuple[Ints, Ints]:
         """(the row of the last transmission of the piece before the row, the number of them)."""
         count, keys = len(self.trace), self._transmissions
-        here = np.searchsorted(keys, pieces * count + rows)
-        before = here - np.searchsorted(keys, pieces * count)
+        here = search(keys, pieces * count + rows)
+        before = here - search(keys, pieces * count)
         last = keys[np.maximum(here - 1, 0)] % max(count, 1) if len(keys) else here
         return np.where(before > 0, last, -1), before
 
     def transmitted(self, numbers: Ints) -> tuple[Ints, Ints]:
         """(row of the last transmission of this byte, the number of transmissions of it) before each row."""
-        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
+        pieces = search(self.edges, numbers + self.trace.apart, side="right") - 1
         return self._latest(np.maximum(pieces, 0), np.arange(len(self.trace)))
 
     def delivered_at(self, numbers: Ints) -> Bools:
         """Whether this byte had been acknowledged, cumulatively or by SACK."""
-        pieces = np.searchsorted(self.edges, numbers + self.trace.apart, side="right") - 1
+        pieces = search(self.edges, numbers + self.trace.apart, side="right") - 1
         return np.asarray(self._delivered[np.maximum(pieces, 0)] < np.arange(len(self.trace)))
 
     @cached_property

@@ -62,9 +62,11 @@ def rack(trace: Trace) -> bool:
 def timers(trace: Trace) -> Bools:
     """Retransmissions by a timer: without ACKs that speak of a loss, or of the head so long after them, with nothing
     sent or received in between, that it is no reaction to them and no reordering window."""
-    board = trace.board
-    late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
-    return np.asarray(board.by_timer | late)
+    if "timers" not in trace.memo:
+        board = trace.board
+        late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
+        trace.memo["timers"] = np.asarray(board.by_timer | late)
+    return trace.memo["timers"]
 
 
 def repeated_timer(trace: Trace) -> Bools:

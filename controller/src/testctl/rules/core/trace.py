@@ -66,11 +66,6 @@ class Trace(Rows):
         return f"{self.host} has a queue of its own ({slow[0]})" if slow else ""
 
     @cached_property
-    def exact(self) -> bool:
-        """Whether times are virtual: events at the same instant have the same time."""
-        return not self.records.outcome.clocks and self.records.outcome.placement == {}
-
-    @cached_property
     def at_once_ns(self) -> int:
         """Packets sent at once leave within this time: below every timer of TCP, above what a host takes."""
         return 100_000 if self.exact else 10_000_000

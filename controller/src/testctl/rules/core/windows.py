@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from testctl.records.rows import search
 from testctl.records.schema import TCP_EVENT_NAMES, Array, Bools, Ints
 from testctl.rules.core.spec import KEPT, Found, Violation
 from testctl.rules.core.trace import Trace
@@ -43,12 +44,12 @@ def segments(trace: Trace, numbers: Ints) -> Ints:
     lift = np.cumsum(trace.first == np.arange(len(trace))) * (1 << 44)
     starts = (trace["seq"] + lift)[rows]
     total = np.append(0, np.cumsum(trace["segs"][rows]))
-    at = np.searchsorted(starts, numbers + lift)  # packets that begin below
+    at = search(starts, numbers + lift)  # packets that begin below
     last = rows[np.maximum(at - 1, 0)]
     size = -(-trace["length"][last] // np.maximum(trace["segs"][last], 1))
     inside = -(-(numbers + lift - starts[np.maximum(at - 1, 0)]) // np.maximum(size, 1))
     counted = total[np.maximum(at - 1, 0)] + np.minimum(inside, trace["segs"][last])
-    base = total[np.searchsorted(starts, lift + np.int64(-2))]
+    base = total[search(starts, lift + np.int64(-2))]
     return np.asarray(np.maximum(np.where(at > 0, counted, 0) - base, 0))
 
 
