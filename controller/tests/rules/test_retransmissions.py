@@ -9,7 +9,7 @@ import pytest
 
 from controller.tests.rules.conversation import HELLO, HELLO_B, found
 
-NO_RACK = {"a": {"net.ipv4.tcp_recovery": 0}}
+NO_RACK = {"a": {"net.ipv4.tcp_recovery": 0, "kernel": "6.12"}}
 FLIGHT = (
     HELLO
     + """
