@@ -70,6 +70,39 @@ def test_the_initial_window_after_lost_syns_is_one_segment() -> None:
     assert violations("initial-window", lost.format("")) == 0
 
 
+def test_the_initial_window_after_a_syn_that_was_not_lost_is_whole() -> None:
+    """tcp_try_undo_spurious_syn(): the answer's timestamp is the first SYN's."""
+    text = "0 a > S ts 1000/0\n1000000 a > S ts 2000/0\n2000000 a > S ts 3000/0\n2010000 a < SA ack 0 ts 9000/{}\n"
+    text += "2010000 a > A ack 0\n" + burst(2010000, 0, 2)
+    assert violations("initial-window", text.format(1000)) == 0
+    assert violations("initial-window", text.format(3000)) == 1
+
+
+@pytest.mark.parametrize(("kernel", "count"), [("6.1", 0), ("6.12", 1)])
+def test_the_last_segment_may_exceed_the_window(kernel: str, count: int) -> None:
+    """tcp_cwnd_test(): it carries the FIN."""
+    text = HELLO + burst(10000, 0, 10) + "10000 a > FA 10000:11000 ack 0"
+    assert violations("initial-window", text, kernel=kernel) == count
+    assert violations("slow-start-growth", text, kernel=kernel) == count
+    assert violations("initial-window", text.replace("FA", "A"), kernel=kernel) == 1
+    assert violations("initial-window", text.replace("11000", "12000 segs 2"), kernel=kernel) == 1
+
+
+def test_a_queue_behind_tcp_hides_the_time_of_a_probe() -> None:
+    text = HELLO + burst(10000, 0, 10) + burst(13000, 10, 1)
+    assert violations("initial-window", text, htb_rate=1) == 0
+    assert violations("initial-window", text + burst(13000, 11, 1), htb_rate=1) == 1
+
+
+def test_duplicate_acks_end_slow_start() -> None:
+    """RFC 3042: each lets a segment go."""
+    text = HELLO + burst(10000, 0, 10) + "20000 a < A ack 2000{0}\n" + burst(20000, 10, 4) + "21000 a < A ack 2000{1}\n"
+    text += burst(21000, 14, 1)
+    assert violations("slow-start-growth", text.format("", "")) == 0
+    assert violations("slow-start-growth", text.format("", " win 70000")) == 1
+    assert violations("slow-start-growth", text.format("", "") + "22000 a < A ack 2000 sack 3000:4000") == 1
+
+
 def test_slow_start_adds_a_segment_for_each_acknowledged() -> None:
     """RFC 5681, 3.1."""
     text = HELLO + burst(10000, 0, 10) + "20000 a < A ack 2000\n"
@@ -85,6 +118,14 @@ def test_the_window_is_reduced_after_an_idle_time() -> None:
     assert violations("restart-window", grown + burst(200_000, 30, 40)) == 0
     assert found("restart-window", grown, settings={"a": {"net.ipv4.tcp_slow_start_after_idle": 0}}).undecided
     assert found("restart-window", grown, settings={"a": {"cc": "bbr"}}).undecided
+
+
+def test_the_rto_is_as_long_as_timestamps_show() -> None:
+    """RFC 7323, 4: of the SYN, which was sent twice."""
+    text = "0 a > S ts 1000/0\n3000000 a > S ts 4000/0\n3010000 a < SA ack 0 ts 9000/{}\n3010000 a > A ack 0\n"
+    text += burst(3010000, 0, 10) + "3020000 a < A ack 10000\n" + burst(4_000_000, 10, 20)
+    assert violations("restart-window", text.format(1000)) == 0
+    assert violations("restart-window", text.format(4000)) == 10
 
 
 def test_fast_retransmit_does_not_wait_for_the_timer() -> None:
@@ -111,6 +152,21 @@ def test_the_window_grows_by_what_is_acknowledged(cwnd: int, state: str, count: 
     """RFC 5681, 3.1, by the bytes of RFC 3465."""
     ack = f"20000 ack {state} una 2000 nxt 9000 cwnd {cwnd} ssthresh 99 pipe 7 prior 9 delivered 3\n"
     assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
+
+
+@pytest.mark.parametrize(("ssthresh", "count"), [(99, 1), (100, 0)])
+def test_an_undo_restores_the_window(ssthresh: int, count: int) -> None:
+    """RFC 3708: ssthresh too."""
+    ack = f"20000 ack open una 2000 nxt 9000 cwnd 20 ssthresh {ssthresh} pipe 7 prior 9 delivered 3\n"
+    assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
+
+
+@pytest.mark.parametrize(("ssthresh", "count"), [(10, 0), (9, 1)])
+def test_the_end_of_slow_start_is_no_reduction(ssthresh: int, count: int) -> None:
+    """RFC 9406, 4.3."""
+    first = f"20000 ack open una 0 nxt 9000 cwnd 10 ssthresh {ssthresh} pipe 8 prior 9 delivered 2\n"
+    second = "21000 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 7 pipe 3 prior 9 delivered 9\n"
+    assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
 
 
 @pytest.mark.parametrize(("una", "state", "count"), [(8999, "cwr", 1), (9000, "cwr", 0), (8999, "loss", 0)])
@@ -146,7 +202,7 @@ def test_no_more_is_sent_in_recovery_than_was_delivered() -> None:
 def test_outstanding_data_is_at_most_the_window_and_two_segments(nxt: int, count: int) -> None:
     """RFC 3042, 2."""
     sent = f"20000 send disorder una 0 nxt {nxt} cwnd 10 ssthresh 99 pipe 10 prior 9 delivered 3\n"
-    no_rack: dict[str, Any] = {"net.ipv4.tcp_recovery": 0}
+    no_rack: dict[str, Any] = {"net.ipv4.tcp_recovery": 0, "kernel": "6.12"}
     assert violations("limited-transmit", FIRST, trace=SENT + sent, **no_rack) == count
     assert found("limited-transmit", FIRST, events=events(SENT + sent)).undecided
 

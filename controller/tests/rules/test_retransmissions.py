@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from controller.tests.rules.conversation import HELLO, HELLO_B, found
 
-NO_RACK = {"a": {"net.ipv4.tcp_recovery": 0}}
+NO_RACK = {"a": {"net.ipv4.tcp_recovery": 0, "kernel": "6.12"}}
 FLIGHT = (
     HELLO
     + """
@@ -53,6 +54,16 @@ def test_a_segment_that_is_sacked_is_skipped() -> None:
     assert violations("rtx-of-sacked", text.format("4000:5000")) == 0
 
 
+def test_a_probe_that_was_due_sends_the_tail_again_though_it_is_sacked() -> None:
+    """tcp_send_loss_probe(): without RACK, which begins another timer."""
+    text = FLIGHT + "20000 a < A ack 0 sack 5000:6000\n{} a > A {}"
+    assert violations("rtx-of-sacked", text.format(30000, "5000:6000"), settings=NO_RACK) == 0
+    assert violations("dup-threshold", text.format(30000, "5000:6000"), settings=NO_RACK) == 0
+    assert violations("rtx-of-sacked", text.format(29000, "5000:6000"), settings=NO_RACK) == 1
+    assert violations("rtx-of-sacked", text.format(30000, "5000:5500"), settings=NO_RACK) == 1
+    assert violations("rtx-of-sacked", text.format(30000, "5000:6000")) == 1
+
+
 def test_after_an_ack_within_a_block_no_block_counts() -> None:
     """RFC 2018, 8: the data receiver has reneged."""
     text = THREE_SACKED + "20000 a > A 0:1000\n30000 a < A ack {}\n30000 a > A 3000:4000"
@@ -83,6 +94,13 @@ def test_more_than_two_segments_are_sacked(sacked: str, count: int) -> None:
     assert violations("dup-threshold", text, settings=NO_RACK) == count
 
 
+def test_since_6_17_losses_are_always_detected_by_time() -> None:
+    text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n20000 a > A 0:1000"
+    late = {"a": {"net.ipv4.tcp_recovery": 0, "kernel": "6.17"}}
+    assert found("dup-threshold", text, settings=late).undecided
+    assert violations("rack-too-early", text, settings=late) == 1
+
+
 def test_a_timeout_needs_no_duplicate_acks() -> None:
     text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n230000 a > A 0:1000"
     assert violations("dup-threshold", text, settings=NO_RACK) == 0
@@ -94,6 +112,24 @@ def test_what_is_late_by_less_than_the_reordering_window_is_not_lost() -> None:
     assert violations("rack-too-early", text.format(22400)) == 1
     assert violations("rack-too-early", text.format(22500)) == 0
     assert violations("rack-too-early", THREE_SACKED + "20000 a > A 0:1000") == 0
+
+
+@pytest.mark.parametrize(("sizes", "count"), [((300, 300, 300), 0), ((300, 300), 1)])
+def test_small_segments_that_are_sacked_count_each(sizes: tuple[int, ...], count: int) -> None:
+    """RFC 8985, 6.2: no reordering window once three segments are SACKed; RFC 6675, 4 counts bytes, Linux segments."""
+    ends = [1000 + sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    small = "".join(f"10000 a > A {start}:{end}\n" for start, end in pairwise(ends))
+    text = HELLO + f"10000 a > A 0:1000 ack 0\n{small}20000 a < A ack 0 sack 1000:{ends[-1]}\n20000 a > A 0:1000"
+    assert violations("rack-too-early", text) == count
+    assert violations("dup-threshold", text, settings=NO_RACK) == count
+
+
+def test_without_sack_losses_are_not_detected_by_time() -> None:
+    """RFC 8985, 4; RFC 6582, 3.2: after a partial ACK the next hole is sent again at once."""
+    text = FLIGHT + "19000 a > A 6000:7000\n" + "20000 a < A ack 0\n" * 3 + "20000 a > A 0:1000\n"
+    again = text + "28000 a < A ack 6000{}\n28000 a > A 6000:7000"
+    assert violations("rack-too-early", again.format("")) == 0
+    assert violations("rack-too-early", again.format(" sack 6500:7000")) == 1
 
 
 def test_a_retransmission_is_not_lost_before_an_rtt() -> None:
@@ -134,7 +170,14 @@ def test_the_earliest_segment_is_retransmitted() -> None:
 
 @pytest.mark.parametrize(
     ("times", "count"),
-    [((230, 670, 1550), 0), ((230, 630, 1430), 1), ((230, 670, 1460), 1), ((234, 674, 1500), 0)],
+    [
+        ((230, 670, 1550), 0),
+        ((230, 630, 1430), 1),
+        ((230, 670, 1460), 1),
+        ((234, 674, 1500), 0),
+        ((230, 662, 1574, 3302), 0),  # with ticks of 1 ms the third is late by 64
+        ((230, 662, 1574, 3240), 1),
+    ],
 )
 def test_the_host_must_double_the_rto(times: tuple[int, ...], count: int) -> None:
     """RFC 6298, 5.5: 220 ms after the flight, then 440 ms, then 880 ms."""
@@ -148,7 +191,7 @@ def test_what_leaves_again_after_icmp_is_no_timeout() -> None:
     text = FLIGHT + "20000 a > A 0:500\n20000 a > A 500:1000"
     assert violations("rtx-without-evidence", text) == 2
     told = {"a": {"snmp": {"Icmp.InDestUnreachs": 1}}}
-    assert found("rtx-without-evidence", text, counters=told).undecided.startswith("ICMP, which the records lack")
+    assert found("rtx-without-evidence", text, counters=told).undecided.startswith("a received ICMP, which the records lack")
 
 
 def test_the_rto_collapses_after_a_measurement() -> None:
@@ -158,6 +201,29 @@ def test_the_rto_collapses_after_a_measurement() -> None:
     assert violations("rto-restored", measured.format(700_000)) == 1
     assert violations("rto-restored", measured.format(470_000)) == 0
     assert violations("rto-restored", text + "680000 a > A 6000:7000") == 0  # nothing measured: backed off
+
+
+def test_timestamps_measure_what_was_sent_again() -> None:
+    """RFC 7323, 4: the RTT of the SYN is 2 s, though the SYN was sent twice."""
+    text = """
+        0       a > S ts 1000/0
+        1000000 a > S ts 2000/0
+        2000000 a < SA ack 0 ts 9000/{}
+        2000000 a > A ack 0 ts 3000/9000
+        2000000 a > A 0:1000 ack 0 ts 3000/9000
+        2010000 a < A ack 1000 ts 9010/3000
+        2010000 a > A 1000:2000 ack 0 ts 3010/9010
+        3010000 a > A 1000:2000 ack 0 ts 4010/9010
+    """
+    assert violations("rto-restored", text.format(1000)) == 0
+    assert violations("rto-restored", text.format(2000).replace("1000000 a > S", "1990000 a > S")) == 1
+
+
+def test_a_timer_that_follows_a_partial_ack_is_backed_off() -> None:
+    """RFC 6298, 5.5: the first timeout, after ACKs that showed a loss, is one too."""
+    text = FLIGHT + "20000 a < A ack 0\n" * 3 + "20000 a > A 0:1000\n30000 a < A ack 2000\n"
+    assert violations("rto-restored", text + "260000 a > A 2000:3000\n740000 a > A 2000:3000") == 0
+    assert violations("rto-restored", text + "740000 a > A 2000:3000\n1700000 a > A 2000:3000") == 0
 
 
 def test_a_timeout_leaves_a_window_of_one_segment() -> None:
@@ -201,6 +267,9 @@ def test_a_tail_is_probed_without_sacked_data() -> None:
     text = FLIGHT + "20000 a < A ack 0{}\n60000 a > A 5000:6000"
     assert violations("tlp-in-recovery", text.format(" sack 1000:2000")) == 1
     assert violations("tlp-in-recovery", text.format("")) == 0
+    then = text.format(" sack 1000:2000\n30000 a < A ack {} sack 2000:3000")
+    assert violations("tlp-in-recovery", then.format(1000)) == 0  # the receiver has reneged
+    assert violations("tlp-in-recovery", then.format(500)) == 1
 
 
 @pytest.mark.parametrize(

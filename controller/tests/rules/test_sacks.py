@@ -205,3 +205,28 @@ def test_a_dsack_block_is_only_used_to_report_a_duplicate_sequence() -> None:
     assert found(rule, talk.format("0:2000", "0:1000"), host="b").count == 0
     assert found(rule, talk.format("500:2000", "500:1000"), host="b").count == 0
     assert found(rule, talk.format("1000:2000", "0:1000"), host="b").count == 1
+
+
+def test_a_fin_that_arrives_twice_is_reported() -> None:
+    """RFC 2883, 4: it takes a number."""
+    talk = (
+        HELLO_B + "20000 b < A 0:1000 ack 0\n20000 b < FA ack 0\n20000 b > A ack 1001\n{}30000 b > A ack 1001 sack {}"
+    )
+    rule = "dsack-arrived-twice"
+    again = "30000 b < FA 1000:1000 ack 0\n"
+    assert found(rule, talk.format(again, "1000:1001"), host="b").count == 0
+    assert found(rule, talk.format(again, "999:1000"), host="b").count == 1
+    assert found(rule, talk.format("", "1000:1001"), host="b").count == 1
+
+
+def test_the_ack_of_a_fin_that_had_waited_repeats_its_block() -> None:
+    """tcp_fin(): where the host has sent its own FIN."""
+    talk = HELLO_B + (
+        "{}20000 b < FA 1000:2000 ack {}\n20000 b > A ack 0 sack 1000:2001\n"
+        "30000 b < A 0:1000 ack {}\n30000 b > A ack 2001 sack {}"
+    )
+    rule = "dsack-arrived-twice"
+    closed = "16000 b > FA ack 0\n"
+    assert found(rule, talk.format(closed, 1, 1, "1000:2001"), host="b").count == 0
+    assert found(rule, talk.format(closed, 1, 1, "1000:2000"), host="b").count == 1
+    assert found(rule, talk.format("", 0, 0, "1000:2001"), host="b").count == 1

@@ -153,6 +153,8 @@ def test_a_sender_must_avoid_silly_windows() -> None:
     assert found(rule, talk.format(2000, 100, 130000, 2100)).count == 0
     assert found(rule, talk.format(2000, 1000, 30000, 3000)).count == 0
     assert found(rule, talk.format(2000, 200, 30000, 2100)).count == 0
+    probing = {"a": {"net.ipv4.tcp_mtu_probing": 1}}
+    assert found(rule, talk.format(2000, 100, 30000, 2100), settings=probing).undecided
 
 
 def test_what_a_window_leaves_behind_full_segments_is_sent_with_them() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import FIN
+from testctl.records.schema import ACK, FIN, SYN
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -17,6 +17,8 @@ SPEC = RuleSpec(
     level="MUST",
     quote="A D-SACK block is only used to report a duplicate contiguous sequence of data received by the receiver in "
     "the most recent packet.",
+    linux="In FIN-WAIT-1 and FIN-WAIT-2 the ACK of a FIN that had waited for a gap repeats the SACK block that its "
+    "number is above: tcp_fin() sends it before tcp_sack_remove().",
 )
 
 
@@ -28,12 +30,15 @@ def check(trace: Trace, other: Trace | None) -> Found:
     rows, start, end = sacks.row[twice], sacks.start[twice], sacks.end[twice]
     if not len(rows):
         return Found()
-    data = np.flatnonzero(~trace.out & (trace.data | trace.has(FIN)))
-    first = (trace["seq"] + trace.apart)[data]
+    arrives = ~trace.out & (trace.end > trace["seq"]) & ~trace.has(SYN)
+    data = np.flatnonzero(arrives)
     partly = np.zeros(len(trace), np.bool_)
-    partly[data] = trace.arrivals.part(first, (trace.end + trace.apart)[data]) < data
+    partly[data] = trace.arrivals.part((trace["seq"] + trace.apart)[data], (trace.end + trace.apart)[data]) < data
     last = trace.latest(partly)[rows]
     hit = (last >= 0) & (trace["seq"][last] < end) & (trace.end[last] > start)
+    fin = trace.has(FIN)
+    closes = (trace.latest(trace.out & fin) >= 0) & (trace["ack"] == trace.highest(trace.end, ~trace.out & fin))
+    ack_before = trace.latest(trace.out & trace.has(ACK))
     broken = np.zeros(len(trace), np.bool_)
     before = np.append(-1, rows[:-1])
     for at in np.flatnonzero(~hit).tolist():
@@ -41,9 +46,13 @@ def check(trace: Trace, other: Trace | None) -> Found:
         begin = max(int(trace.instant[before[at]]) if before[at] >= 0 else 0, int(trace.first[rows[at]]))
         again = np.flatnonzero(partly[begin : rows[at]]) + begin
         inside = (trace["seq"][again] < end[at]) & (trace.end[again] > start[at])
-        broken[rows[at]] = not inside.any()
+        kept = int(ack_before[rows[at]])
+        block = (start[at], end[at])
+        old = [(trace[f"sack{number}_start"][kept], trace[f"sack{number}_end"][kept]) for number in range(1, 5)]
+        repeats = bool(closes[rows[at]]) and block in old and block[0] > trace["ack"][kept]
+        broken[rows[at]] = not (inside.any() or repeats)
     return where(
         broken,
         lambda row: f"reports {trace['sack1_start'][row]}:{trace['sack1_end'][row]} as received twice",
-        trace.latest(~trace.out & trace.data),
+        trace.latest(arrives),
     )

@@ -13,7 +13,8 @@ SPEC = RuleSpec(
     source="RFC 6675, 4",
     level="MUST",
     quote="more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed",
-    linux="By default losses are detected by time (RFC 8985, net.ipv4.tcp_recovery=1, since 4.18): see rack-too-early.",
+    linux="By default losses are detected by time (RFC 8985, net.ipv4.tcp_recovery=1, since 4.18), always since 6.17 "
+    "(1c120191dcec): see rack-too-early. Three segments are enough, however small: tcp_force_fast_retransmit().",
 )
 
 
@@ -23,8 +24,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if rack(trace):
         return undecided("losses are detected by time")
     board = trace.board
-    few = (board.sacked_bytes <= 2 * trace.mss) & (board.duplicates < 3)
-    soon = board.waited < rto_min_ns(trace)
+    few = (board.sacked_bytes <= 2 * trace.mss) & (board.sacked_segments < 3) & (board.duplicates < 3)
+    soon = (board.waited < rto_min_ns(trace)) & ~board.delivered_at(trace["seq"])
     return where(
         begins_recovery(trace) & few & soon & trace.from_syn,
         lambda row: (

@@ -14,7 +14,8 @@ SPEC = RuleSpec(
     level="SHOULD",
     quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
     linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), "
-    "since 3.13 (9f9843a751d0).",
+    "since 3.13 (9f9843a751d0). When D-SACK blocks show that a reduction was wrong the window is what it was before: "
+    "tcp_try_undo_dsack().",
 )
 
 
@@ -25,6 +26,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("bbr restores the window that it had before it probed for the RTT")
     events = Events(trace)
     calm = (events["state"] == OPEN) & (events.before("state") == OPEN) & events.follows
+    calm &= events["ssthresh"] <= events.before("ssthresh")  # an undo raises it
     growth = events["cwnd"] - events.before("cwnd")
     delivered = events["delivered"] - events.before("delivered")
     return events.where(

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import SYN
+from testctl.records.schema import ACK, SYN
+from testctl.rules.core.sender import beyond
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import initial_window, new_data, quiet_ns
+from testctl.rules.core.windows import initial_window, new_data
 
 SPEC = RuleSpec(
     name="initial-window",
@@ -17,8 +18,9 @@ SPEC = RuleSpec(
     level="SHOULD",
     quote="the upper bound for the initial window will be min (10*MSS, max (2*MSS, 14600))",
     linux="Ten segments of any size (TCP_INIT_CWND, 2.6.39), where the RFC has 14600 bytes; a first lost SYN doesn't "
-    "reduce it to a segment, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1. A tail loss probe adds a "
-    "segment.",
+    "reduce it to a segment, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1; nor do two if the answer's "
+    "timestamp shows that the first had arrived: tcp_try_undo_spurious_syn(), since 5.2. A tail loss probe adds a "
+    "segment, and so does one with a FIN, in 6.1, no longer in 6.12: tcp_cwnd_test().",
 )
 
 
@@ -27,10 +29,14 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("the capture begins within the connection")
     data = new_data(trace) & trace.from_syn
     sent = trace.count(trace["segs"], data) + trace["segs"]
-    syns = trace.count(np.ones(len(trace), np.int64), trace.out & trace.has(SYN))
-    most = np.where(syns > 2, 1, initial_window(trace))
+    opens = trace.out & trace.has(SYN)
+    syns = trace.count(np.ones(len(trace), np.int64), opens)
+    stamp = trace.highest(trace["tsval"], opens & (trace.latest(opens) < 0))
+    answers = ~trace.out & trace.has(ACK) & (trace.una < 0) & (trace["tsecr"] >= 0)
+    in_vain = trace.latest(answers & (trace["tsecr"] == stamp)) >= 0
+    most = np.where((syns > 2) & ~in_vain, 1, initial_window(trace))
     board = trace.board
-    probe = (sent == most + 1) & (quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000))
+    probe = (sent == most + 1) & beyond(trace)
     return where(
         data & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
         lambda row: f"sends {sent[row]} segments before data is acknowledged; the initial window is {most[row]}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import begins_recovery, ms, rack, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -16,6 +17,7 @@ SPEC = RuleSpec(
     source="RFC 8985, 6.2",
     level="MUST",
     quote="Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now() <= 0",
+    linux="With SACK, as the RFC asks for; without it losses are detected as in RFC 6582: tcp_identify_packet_loss().",
 )
 _GRAIN_NS = 2_000
 """Linux measures in whole µs."""
@@ -27,9 +29,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if not rack(trace):
         return undecided("losses are not detected by time (net.ipv4.tcp_recovery)")
     board = trace.board
-    few = begins_recovery(trace) & (board.sacked_bytes <= 2 * trace.mss) & (board.duplicates < 3)
+    few = begins_recovery(trace) & (board.sacked_bytes <= 2 * trace.mss) & (board.sacked_segments < 3)
+    few &= board.duplicates < 3
     least = board.rtt_min + np.where(few, board.rtt_min // 4, 0) - _GRAIN_NS
-    broken = board.evidence & (board.last_sent >= 0) & (board.waited < least) & trace.from_syn
+    broken = board.evidence & in_use(trace) & (board.last_sent >= 0) & (board.waited < least) & trace.from_syn
     return where(
         broken,
         lambda row: (

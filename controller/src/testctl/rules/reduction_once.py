@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import LOSS, UNTRACED, Events
+from testctl.rules.core.windows import LOSS, OPEN, UNTRACED, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
@@ -15,6 +15,8 @@ SPEC = RuleSpec(
     source="RFC 6582, 3.2",
     level="MUST",
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
+    linux="CUBIC's HyStart ends slow start before a loss, with ssthresh at the window: hystart_update(). A loss may "
+    "follow at once.",
 )
 
 
@@ -25,6 +27,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("bbr has no ssthresh")
     events = Events(trace)
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
+    # RFC 9406: the end of slow start, at a window that is not reduced.
+    fewer &= (events["state"] != OPEN) | (events["ssthresh"] < events.before("cwnd"))
     broken = np.zeros(len(events), np.bool_)
     at = np.flatnonzero(fewer)
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]

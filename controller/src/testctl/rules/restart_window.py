@@ -37,8 +37,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     data = new_data(trace) & trace.from_syn
     last = trace.latest(board.sent & trace.data)
     idle = np.where(last >= 0, time - time[np.maximum(last, 0)], 0)
+    longest = np.maximum(board.rtt_max, board.rtt_echoed)
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
-    rto = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 2 * TICK_NS
+    rto = np.maximum(5 * longest, longest + floor) + 2 * TICK_NS
     begins = data & (trace.una >= trace.nxt) & (idle > rto) & (trace.una > 0)
     start = np.where(data, trace.latest(begins), -1)
     start = np.where(begins, np.arange(len(trace)), start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl, unfit
+from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, on_time, sysctl, timers, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import quiet_ns
@@ -17,6 +17,8 @@ SPEC = RuleSpec(
     level="SHOULD",
     quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, including "
     'the computation of RTO, which may result in "collapsing" RTO back down',
+    linux="With timestamps (RFC 7323, 4) an ACK of a SYN or of data that was sent again measures too, since what it "
+    "echoes was sent: tcp_ack_update_rtt().",
 )
 
 
@@ -25,12 +27,13 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     board = trace.board
     quiet = quiet_ns(trace)
-    measured = trace.latest(board.samples >= 0) > trace.latest(board.by_timer)
+    measured = trace.latest(board.samples >= 0) > trace.latest(timers(trace))
+    longest = np.maximum(board.rtt_max, board.rtt_echoed)
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
-    most = np.maximum(5 * board.rtt_max, board.rtt_max + floor) + 3 * TICK_NS
-    broken = board.by_timer & measured & (quiet > most)
+    most = np.maximum(5 * longest, longest + floor) + 2 * TICK_NS
+    broken = board.by_timer & measured & (on_time(quiet) > most)
     return where(
         broken & trace.from_syn,
-        lambda row: f"a timeout after {ms(quiet[row])}; the longest RTT was {ms(board.rtt_max[row])}",
+        lambda row: f"a timeout after {ms(quiet[row])}; the longest RTT was {ms(longest[row])}",
         trace.latest(board.samples >= 0),
     )

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import unfit
+import numpy as np
+
+from testctl.rules.core.sender import rack, unfit
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -13,6 +15,8 @@ SPEC = RuleSpec(
     source="RFC 2018, 5",
     level="SHOULD",
     quote="the data sender will skip that segment during any later retransmission",
+    linux="A tail loss probe that was due when the SACK blocks came sends the last segment, reported or not, if losses "
+    "are not detected by time (net.ipv4.tcp_recovery=0, before 6.17), which stops its timer: tcp_send_loss_probe().",
 )
 
 
@@ -21,8 +25,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     board = trace.board
     sacked = board.delivered_at(trace["seq"]) & board.delivered_at(trace.end - 1)
-    reneged = trace.latest(board.acks & board.delivered_at(trace["ack"]) & (trace["ack"] >= trace.una)) >= 0
-    broken = board.again & sacked & (trace["seq"] >= trace.una) & trace.from_syn & ~reneged
+    probe = board.tail & (board.waited >= 2 * board.rtt_min) & np.bool_(not rack(trace))
+    broken = ~probe & board.again & sacked & (trace["seq"] >= trace.una) & trace.from_syn & ~board.reneged
     return where(
         broken,
         lambda row: f"sends {trace['seq'][row]} to {trace.end[row]} again, which a SACK block had reported",

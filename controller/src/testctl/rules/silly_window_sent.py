@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from testctl.rules.core.rows import NEVER
+from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -23,6 +24,8 @@ _OVERRIDE_NS = 100_000_000
 def check(trace: Trace, other: Trace | None) -> Found:
     if trace.delayed:
         return undecided(trace.delayed)
+    if sysctl(trace, "tcp_mtu_probing", 0):
+        return undecided("segments change their size while the path MTU is probed (net.ipv4.tcp_mtu_probing)")
     end = trace["seq"] + trace["length"]
     fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt) & (trace.edge > NEVER)
     largest = trace.highest(trace["window"], ~trace.out)

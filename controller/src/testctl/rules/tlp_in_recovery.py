@@ -21,7 +21,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(why)
     board = trace.board
     return where(
-        probes(trace) & ~board.head & (board.sack_top > trace.una) & trace.from_syn,
+        probes(trace) & ~board.head & (board.sack_top > trace.una) & ~board.reneged & trace.from_syn,
         lambda row: f"probes the tail from {trace['seq'][row]} on; {board.sacked_bytes[row]} bytes were SACKed",
         trace.latest(board.acks),
     )

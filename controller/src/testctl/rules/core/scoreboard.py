@@ -171,13 +171,34 @@ class Scoreboard:
         return np.maximum(self.trace.highest(column, column >= 0), -1)
 
     @cached_property
+    def _sizes(self) -> Ints:
+        """The numbers of each of `_pieces`."""
+        piece = self._pieces[0]
+        return np.asarray(self.edges[np.minimum(piece + 1, len(self.edges) - 1)] - self.edges[piece])
+
+    def _delivered_before(self, amounts: Ints) -> Ints:
+        """The sum of these, of `_pieces`, that ACKs had acknowledged before each row."""
+        column = np.zeros(len(self.trace), np.int64)
+        np.add.at(column, self._pieces[1], amounts)
+        return self.trace.count(column, column > 0)
+
+    @cached_property
     def delivered_bytes(self) -> Ints:
         """Numbers, counted from the SYN's, that ACKs had acknowledged cumulatively or by SACK."""
-        piece, ack, _, _ = self._pieces
-        sizes = self.edges[np.minimum(piece + 1, len(self.edges) - 1)] - self.edges[piece]
-        column = np.zeros(len(self.trace), np.int64)
-        np.add.at(column, ack, sizes)
-        return self.trace.count(column, column > 0)
+        return self._delivered_before(self._sizes)
+
+    @cached_property
+    def sacked_segments(self) -> Ints:
+        """Segments above SND.UNA that SACK blocks had reported, in the sizes in which they were sent."""
+        trace, (piece, _, row, _) = self.trace, self._pieces
+        size = -(-(trace.end - trace["seq"])[row] // np.maximum(trace["segs"][row], 1))
+        amounts = -(-self._sizes // np.maximum(size, 1))
+        below = np.append(0, np.cumsum(amounts))
+        to_una, to_first = (
+            below[np.searchsorted(self.edges[piece], numbers + trace.apart)]
+            for numbers in (np.maximum(trace.una, -1), np.int64(-1))
+        )
+        return np.asarray(np.maximum(self._delivered_before(amounts) - (to_una - to_first), 0))
 
     @cached_property
     def sacked_bytes(self) -> Ints:
@@ -193,12 +214,23 @@ class Scoreboard:
         return self.trace.highest(top, self.acks & (top >= 0))
 
     @cached_property
-    def duplicates(self) -> Ints:
-        """Duplicate ACKs (RFC 5681, 2) that had arrived since SND.UNA moved."""
+    def reneged(self) -> Bools:
+        """Rows before which an ACK had its number within a SACK block (RFC 2018, 8): no block counts any more."""
         trace = self.trace
-        same = self.acks & trace.pure_ack & (trace["ack"] == trace.una) & (trace.nxt > trace.una)
+        return np.asarray(trace.latest(self.acks & self.delivered_at(trace["ack"]) & (trace["ack"] >= trace.una)) >= 0)
+
+    @cached_property
+    def repeats(self) -> Bools:
+        """Duplicate ACKs (RFC 5681, 2)."""
+        trace = self.trace
+        return np.asarray(self.acks & trace.pure_ack & (trace["ack"] == trace.una) & (trace.nxt > trace.una))
+
+    @cached_property
+    def duplicates(self) -> Ints:
+        """Duplicate ACKs that had arrived since SND.UNA moved."""
+        trace = self.trace
         moves = self.acks & (trace["ack"] > trace.una)
-        total = trace.count(trace["segs"], same)
+        total = trace.count(trace["segs"], self.repeats)
         last = trace.latest(moves)
         return np.asarray(total - np.where(last >= 0, total[last], 0))
 
@@ -223,6 +255,16 @@ class Scoreboard:
     def rtt_max(self) -> Ints:
         """The longest RTT measured, in ns; 0: none yet."""
         return np.maximum(self.trace.highest(self.samples, self.samples >= 0), 0)
+
+    @cached_property
+    def rtt_echoed(self) -> Ints:
+        """The longest RTT that timestamps showed (RFC 7323, 4), in ns: since what an ACK of new data echoes was sent
+        first, be it lost or sent again; 0: none yet."""
+        trace, time = self.trace, self.trace["time_ns"]
+        first = trace.reached(trace["tsval"], trace.out & (trace["tsval"] >= 0), trace["tsecr"])
+        shows = self.acks & (trace["ack"] > trace.una) & (trace["tsecr"] >= 0)
+        shows &= (first >= 0) & (first < np.arange(len(trace)))
+        return np.maximum(trace.highest(time - time[np.maximum(first, 0)], shows), 0)
 
     def _sampled(self, better: np.ufunc) -> Ints:
         _, ack, row, times = self._pieces

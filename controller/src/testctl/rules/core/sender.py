@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import Bools, Ints
+from testctl.records.schema import FIN, Bools, Ints
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import quiet_ns
 
 TICK_NS = 4_000_000
 """A timer of Linux counts ticks of up to 4 ms, so that it runs out up to a tick before its time in ns."""
+_TICKS_NS = (1_000_000, TICK_NS)
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _LATE_NS = 100_000_000
@@ -22,9 +23,9 @@ RTO_FIRST_NS = 1_000_000_000
 
 def on_time(intervals_ns: Ints) -> Ints:
     """What timers were set to at least that ran out after this time: Linux's of 64 ticks or more are late by up to an
-    eighth (LVL_GRAN, kernel/time/timer.c), all by the tick in which they were set."""
-    late = 1 + 8 ** np.searchsorted(TICK_NS * 64 * 8 ** np.arange(3), intervals_ns)
-    return np.asarray(intervals_ns - TICK_NS * late)
+    eighth (LVL_GRAN, kernel/time/timer.c), all by the tick in which they were set; a tick has 1 ms or 4 (CONFIG_HZ)."""
+    late = [tick * (1 + 8 ** np.searchsorted(tick * 64 * 8 ** np.arange(4), intervals_ns)) for tick in _TICKS_NS]
+    return np.asarray(intervals_ns - np.maximum(*late))
 
 
 def unfit(trace: Trace) -> str:
@@ -32,8 +33,8 @@ def unfit(trace: Trace) -> str:
     if not trace.from_syn.any():
         return "the capture begins within the connection"
     counted = trace.records.snmp(trace.host)
-    if told := [name for name in _TOO_BIG if counted.get(name)]:
-        return f"ICMP, which the records lack, may have told {trace.host} of a smaller path MTU ({told[0]})"
+    if icmp := [name for name in _TOO_BIG if counted.get(name)]:
+        return f"{trace.host} received ICMP, which the records lack, perhaps of a smaller path MTU ({icmp[0]})"
     return trace.delayed or trace.incomplete
 
 
@@ -44,7 +45,7 @@ def sysctl(trace: Trace, name: str, default: int) -> int:
 
 def kernel(trace: Trace) -> tuple[int, int]:
     """The release of the host's kernel, such as (6, 12); (99, 0): not known, the latest is assumed."""
-    major, _, rest = str(trace.settings.get("kernel", "")).partition(".")
+    major, _, rest = str(trace.settings.get("kernel", trace.records.point.kernel)).partition(".")
     minor = rest.partition(".")[0]
     return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (99, 0)
 
@@ -55,8 +56,8 @@ def rto_min_ns(trace: Trace) -> int:
 
 
 def rack(trace: Trace) -> bool:
-    """Whether losses are detected by time (RFC 8985)."""
-    return bool(sysctl(trace, "tcp_recovery", 1) & 1)
+    """Whether losses are detected by time (RFC 8985); since 6.17 Linux can't otherwise (1c120191dcec)."""
+    return bool(sysctl(trace, "tcp_recovery", 1) & 1) or kernel(trace) >= (6, 17)
 
 
 def timers(trace: Trace) -> Bools:
@@ -79,6 +80,14 @@ def probes(trace: Trace) -> Bools:
     if sysctl(trace, "tcp_early_retrans", 3) not in (3, 4):
         return np.zeros(len(trace), np.bool_)
     return np.asarray(trace.board.by_timer & trace.board.tail & ~repeated_timer(trace))
+
+
+def beyond(trace: Trace) -> Bools:
+    """Data that Linux may send where the window is full, once: a tail loss probe, by a timer, with new data (RFC 8985,
+    7.3), and before 6.12 a segment with the FIN (tcp_cwnd_test())."""
+    by_timer = quiet_ns(trace) >= np.maximum(2 * trace.board.rtt_min, 1_000_000)
+    last = trace.has(FIN) & (trace["segs"] == 1) & (kernel(trace) < (6, 12))
+    return np.asarray(by_timer | last | bool(trace.delayed))  # what waited behind TCP has no time of TCP's
 
 
 def timeouts(trace: Trace) -> Bools:
