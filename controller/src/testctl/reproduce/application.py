@@ -7,7 +7,7 @@ that no packet had caused: TCP would have sent it at once.  A pause while data w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,7 +22,10 @@ _SILENT = 4
 """ACKs of new data that TCP answers with nothing where the application has nothing, when it repairs no loss."""
 _CLOCK_NS = 5_000
 """How exact a time of the application is: a host takes some time from a write to the packet."""
-MOST_WRITES = 1024
+_REACTS_NS = 2_500
+"""How long a host takes from an ACK to what it lets TCP send, at least."""
+PACED = 0.88
+"""Share of the data that is sent at once, below which TCP paces."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Application:
     other_bytes of the other direction
     ended       FIN, RST or "": the capture has no end of it
     begun       whether its SYN was captured
+    prompt      share of the data that was sent at once when an ACK had come; None: unknown
+    kept        share of what was in flight that still was after the first recovery; None: there was none
     """
 
     flow: str
@@ -49,7 +54,8 @@ class Application:
     other_bytes: int = 0
     ended: str = ""
     begun: bool = True
-    parallel: int = 1
+    prompt: float | None = None
+    kept: float | None = None
 
     @property
     def bytes(self) -> int:
@@ -57,7 +63,7 @@ class Application:
 
     def like(self, other: Application) -> bool:
         """Whether both are connections of one flow that does the same on each."""
-        mine, theirs = (replace(app, conn=0, start_ns=0, parallel=1) for app in (self, other))
+        mine, theirs = (replace(app, conn=0, start_ns=0, prompt=None, kept=None) for app in (self, other))
         return mine == theirs and abs(self.start_ns - other.start_ns) < 1_000_000
 
 
@@ -93,57 +99,81 @@ def _application(
     mine = {name: column[at] for name, column in columns.items()}
     syn = (mine["flags"] & (SYN | ACK)) == SYN
     start = int(mine["time_ns"][syn][0] if syn.any() else mine["time_ns"][0]) if at.any() else 0
-    writes, close, ended = _writes(mine, int(reverse), start)
+    scan = _scan(mine, int(reverse), start)
     return Application(
-        flow, conn, forward, reverse, start, writes, close, size[not reverse], ended, bool(syn.any())
+        flow, conn, forward, reverse, start, scan.writes(start, _established(mine)), scan.close_ns, size[not reverse],
+        scan.ended, bool(syn.any()), scan.prompt, scan.kept,
     )  # fmt: skip
 
 
-def _writes(mine: dict[str, Array], way: int, start: int) -> tuple[tuple[tuple[int, int], ...], int | None, str]:
-    """(writes, when it closed if later, how it ended) of the host whose packets these are."""
+@dataclass
+class _Scan:
+    """What the packets of a connection at its sender show, taken one by one.
+
+    begins  (time, bytes sent before) of data that followed a pause
+    """
+
+    ended: str
+    prompt: float | None = None
+    close_ns: int | None = None
+    kept: float | None = None
+    sent: int = 0
+    begins: list[tuple[int, int]] = field(default_factory=list)
+
+    def writes(self, start: int, established: int) -> tuple[tuple[int, int], ...]:
+        """(time after the start, bytes) of each."""
+        sizes = np.diff([base for _, base in self.begins] + [self.sent]).tolist() if self.begins else []
+        times = [_time(now - start) for now, _ in self.begins]
+        if times and self.begins[0][0] - max(start, established) <= PAUSE_NS:
+            times[0] = 0
+        return tuple(zip(times, sizes, strict=True))
+
+
+def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
     ours, length = mine["direction"] == way, mine["length"]
     carries, fin = ours & (length > 0), (mine["flags"] & FIN) != 0
-    end = mine["seq"] + length
-    prompt = _prompt(mine["time_ns"], carries, ours)
-    acked, acked_at, came, sent, silent, recover = 0, start, start, 0, 0, 0
-    begins: list[tuple[int, int]] = []
-    close: int | None = None
-    ended = "RST" if ((mine["flags"] & RST) != 0).any() else ""
-    columns = (mine["time_ns"], carries, ours, end, mine["ack"], fin)
+    scan = _Scan("RST" if ((mine["flags"] & RST) != 0).any() else "")
+    at_once, scan.prompt = _prompt(mine["time_ns"], carries, ours)
+    acked, acked_at, came, silent, recover, flight = 0, start, start, 0, 0, 0
+    columns = (mine["time_ns"], carries, ours, mine["seq"] + length, mine["ack"], fin)
     for now, is_data, is_ours, reached, ack, closes in zip(*(column.tolist() for column in columns), strict=True):
         if not is_ours:
             came = now
-            silent += ack > acked
             if ack > acked:
-                acked, acked_at = ack, now
+                acked, acked_at, silent = ack, now, silent + 1
+                if flight and acked >= recover and scan.kept is None:
+                    scan.kept = (scan.sent - acked) / flight
             continue
-        idle = acked >= sent and now - acked_at > PAUSE_NS
-        if is_data and reached > sent:
-            if not begins or (now - came > prompt and (idle or (silent >= _SILENT and acked >= recover))):
-                begins.append((now, sent))
-            sent = reached
+        idle = acked >= scan.sent and now - acked_at > PAUSE_NS
+        if is_data and reached > scan.sent:
+            paused = idle or (silent >= _SILENT and acked >= recover)
+            if not scan.begins or (paused and now - came > at_once):
+                scan.begins.append((now, scan.sent))
+            scan.sent = reached
         elif is_data:
-            recover = sent
-        if is_data:
-            silent = 0
-        if closes and ended != "FIN":
-            ended = ended or "FIN"
-            if not is_data and idle and now - came > prompt:
-                close = _time(now - start)
-    sizes = np.diff([base for _, base in begins] + [sent]).tolist() if begins else []
-    times = [_time(now - start) for now, _ in begins]
-    if times and begins[0][0] - max(start, _established(mine)) <= PAUSE_NS:
-        times[0] = 0
-    return tuple(zip(times, sizes, strict=True)), close, ended
+            flight, recover = flight or scan.sent - acked, scan.sent
+        silent = 0 if is_data else silent
+        if closes and scan.ended != "FIN":
+            scan.ended = scan.ended or "FIN"
+            if not is_data and idle and now - came > at_once:
+                scan.close_ns = _time(now - start)
+    return scan
 
 
-def _prompt(times: Ints, carries: Array, ours: Array) -> float:
-    """How soon after a packet that came TCP sends: data later than this was not sent because of it.  Without end where
-    most data is sent apart from ACKs, by pacing: then no pause is seen but where nothing was in flight."""
+def _prompt(times: Ints, carries: Array, ours: Array) -> tuple[float, float | None]:
+    """(ns, share): how soon after a packet that came TCP sends what that lets it send, and how much data is sent so.
+
+    Data later than that was not sent because of it, but by a write or by pacing; where most is paced no pause is seen,
+    but those in which nothing was in flight.
+    """
     rows = np.arange(len(times))
     before = np.maximum.accumulate(np.where(ours, -1, rows)) if len(rows) else rows
     waits = (times - times[before])[carries & (before >= 0)]
-    return 2_000 + 10 * float(np.median(waits)) if len(waits) else 2_000.0
+    if not len(waits):
+        return _REACTS_NS, None
+    at_once = _REACTS_NS + 10 * float(np.percentile(waits, 10))
+    share = float((waits <= at_once).mean())
+    return (at_once if share >= PACED else float(PAUSE_NS)), share
 
 
 def _established(mine: dict[str, Array]) -> int:

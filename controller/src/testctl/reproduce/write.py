@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan of what was inferred: YAML, with a comment before each tuple that says what it was inferred from."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+
+from testctl.reproduce.infer import HOSTS, Inferred, Tuple
+
+_WIDTH = 116
+
+
+def plan_text(inferred: Inferred, source: str, tuples: Sequence[Tuple] | None = None) -> str:
+    """A plan that `load_plan` takes; source: what the packets are from; tuples: others than those inferred."""
+    lines = ["# SPDX-License-Identifier: Apache-2.0"]
+    lines += _comment(f"Inferred from the packets of {source} by testctl reproduce.")
+    lines += [line for text in inferred.unknown for line in _comment(f"Not reproduced: {text}.")]
+    ends = {True: " -> ".join(HOSTS), False: " -> ".join(HOSTS[::-1])}
+    flows = ", ".join(f"{name}: {ends[apps[0].forward]}" for name, apps in inferred.flows.items())
+    lines += [f"about: {json.dumps(f'What {source} shows, again')}", "topology: pair", f"flows: {{{flows}}}", "tuples:"]
+    for item in inferred.tuples if tuples is None else tuples:
+        lines += [f"  {line}" for line in _comment(item.why)]
+        values = [json.dumps(value) for value in item.values]
+        value = values[0] if len(values) == 1 else f"[{', '.join(values)}]"
+        lines.append(f"  - [{json.dumps(item.entity)}, {item.param}, {value}]")
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> list[str]:
+    clean = " ".join("".join(letter if letter.isprintable() else "?" for letter in text).split())
+    return [f"# {line}" for line in textwrap.wrap(clean, _WIDTH)]
