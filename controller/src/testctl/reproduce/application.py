@@ -42,6 +42,7 @@ class Application:
     begun       whether its SYN was captured
     prompt      share of the data that was sent at once when an ACK had come; None: unknown
     kept        share of what was in flight that still was after the first recovery; None: there was none
+    quiet_ns    when the last new data before each write was sent, after the start; at the end that of the last write
     """
 
     flow: str
@@ -56,6 +57,7 @@ class Application:
     begun: bool = True
     prompt: float | None = None
     kept: float | None = None
+    quiet_ns: tuple[int, ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -63,7 +65,7 @@ class Application:
 
     def like(self, other: Application) -> bool:
         """Whether both are connections of one flow that does the same on each."""
-        mine, theirs = (replace(app, conn=0, start_ns=0, prompt=None, kept=None) for app in (self, other))
+        mine, theirs = (replace(app, conn=0, start_ns=0, prompt=None, kept=None, quiet_ns=()) for app in (self, other))
         return mine == theirs and abs(self.start_ns - other.start_ns) < 1_000_000
 
 
@@ -91,7 +93,9 @@ def _application(
     columns = {name: records.values(name, rows) for name in ("time_ns", "direction", "seq", "length", "ack", "flags")}
     columns["out"] = records.values("out", rows)
     data = columns["length"] > 0
-    size = [int((columns["seq"] + columns["length"])[data & (columns["direction"] == way)].max(initial=0)) for way in (0, 1)]
+    size = [
+        int((columns["seq"] + columns["length"])[data & (columns["direction"] == way)].max(initial=0)) for way in (0, 1)
+    ]
     reverse = size[1] > size[0]
     sender = wire.hosts[0 if forward != reverse else 1]
     here = sender if sender in wire.seen else wire.seen[0]
@@ -102,7 +106,7 @@ def _application(
     scan = _scan(mine, int(reverse), start)
     return Application(
         flow, conn, forward, reverse, start, scan.writes(start, _established(mine)), scan.close_ns, size[not reverse],
-        scan.ended, bool(syn.any()), scan.prompt, scan.kept,
+        scan.ended, bool(syn.any()), scan.prompt, scan.kept, tuple(at - start for at in (*scan.quiet, scan.last)),
     )  # fmt: skip
 
 
@@ -110,7 +114,7 @@ def _application(
 class _Scan:
     """What the packets of a connection at its sender show, taken one by one.
 
-    begins  (time, bytes sent before) of data that followed a pause
+    begins  (time, bytes sent before) of data that followed a pause; quiet: when new data was sent last before it
     """
 
     ended: str
@@ -118,7 +122,9 @@ class _Scan:
     close_ns: int | None = None
     kept: float | None = None
     sent: int = 0
+    last: int = 0
     begins: list[tuple[int, int]] = field(default_factory=list)
+    quiet: list[int] = field(default_factory=list)
 
     def writes(self, start: int, established: int) -> tuple[tuple[int, int], ...]:
         """(time after the start, bytes) of each."""
@@ -149,7 +155,8 @@ def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
             paused = idle or (silent >= _SILENT and acked >= recover)
             if not scan.begins or (paused and now - came > at_once):
                 scan.begins.append((now, scan.sent))
-            scan.sent = reached
+                scan.quiet.append(scan.last)
+            scan.sent, scan.last = reached, now
         elif is_data:
             flight, recover = flight or scan.sent - acked, scan.sent
         silent = 0 if is_data else silent
@@ -171,7 +178,7 @@ def _prompt(times: Ints, carries: Array, ours: Array) -> tuple[float, float | No
     waits = (times - times[before])[carries & (before >= 0)]
     if not len(waits):
         return _REACTS_NS, None
-    at_once = _REACTS_NS + 10 * float(np.percentile(waits, 10))
+    at_once = min(_REACTS_NS + 10 * float(np.percentile(waits, 10)), float(PAUSE_NS))
     share = float((waits <= at_once).mean())
     return (at_once if share >= PACED else float(PAUSE_NS)), share
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that were lost, marked, delayed or doubled apart from the link's model, as packet actions by their numbers."""
+"""Packets that were lost, marked, late or doubled apart from the link's model, as packet actions by number."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ def fates_of(
             kind = _data(way, mine) if toward == carries else _acks(way, mine)
             what: fate.What = "data" if toward == carries else "acks"
             made += _of(name, what, way, link, mine, kind, counts, unknown)
-    kept, rows = [], 0
+    kept: list[fate.Fate] = []
+    rows = 0
     for action in made:
         rows += len(action.ranges)
         if rows <= fate.MAX_ROWS and len(fate.show([*kept, action])) <= fate.LONGEST:
             kept.append(action)
     if len(kept) < len(made):
-        unknown.append(f"{len(made) - len(kept)} of {len(made)} packet actions: a plan has at most {fate.MAX_ROWS} ranges")
+        unknown.append(
+            f"{len(made) - len(kept)} of {len(made)} packet actions: a plan has at most {fate.MAX_ROWS} ranges"
+        )
     why = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return (fate.show(kept) if kept else ""), f"{why} that the port's queue does not explain"
 
@@ -67,7 +70,11 @@ def _of(
         counts[word] = counts.get(word, 0) + int(chosen.sum())
         for rows, number, is_first in ((chosen & fresh, first, True), (chosen & ~fresh, ordinal, False)):
             if rows.any():
-                made.append(fate.Fate(action, name, what, _ranges(number[rows]), first=is_first, by_ns=by_ns))
+                made.append(
+                    fate.Fate(
+                        action, name, what, _ranges(np.asarray(number[rows], np.int64)), first=is_first, by_ns=by_ns
+                    )
+                )
 
     add("drop", link.dropped & mine, "losses")
     if what == "data":
@@ -92,5 +99,3 @@ def _first(way: Way, mine: Bools) -> Bools:
 def _ranges(numbers: Ints) -> tuple[tuple[int, int], ...]:
     cuts = np.flatnonzero(np.diff(numbers) > 1) + 1
     return tuple((int(part[0]), int(part[-1])) for part in np.split(numbers, cuts))
-
-

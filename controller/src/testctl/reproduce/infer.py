@@ -7,7 +7,7 @@ Only the packets of hosts are read: neither what a point requested nor what a sw
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,26 +20,20 @@ from testctl.records import Records
 from testctl.records.schema import ACK, SYN, Array
 from testctl.reproduce.application import Application, applications
 from testctl.reproduce.fates import fates_of
+from testctl.reproduce.guess import guesses
 from testctl.reproduce.port import Link, link_of, roundest
 from testctl.reproduce.seen import Seen, seen_of
+from testctl.reproduce.tuples import Tuple
 from testctl.reproduce.wire import Wire, wire_of
 
 HOSTS = ("sender", "receiver")
 """Of the topology pair."""
 KERNELS = ("6.12", "6.1")
+_KERNELS = {None: (0, 2), False: (0, 1), True: (1, 2)}
+"""Those of KERNELS with the receive window of Seen.old_window."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _EXACT_NS = 500
 _MOST_FLOWS = 200
-
-
-@dataclass(frozen=True)
-class Tuple:
-    """A tuple of the plan: one value, or several that are swept; why: what it was inferred from."""
-
-    entity: str
-    param: str
-    values: tuple[str, ...]
-    why: str
 
 
 @dataclass(frozen=True)
@@ -48,13 +42,14 @@ class Inferred:
 
     tuples    of the plan; flows: {name: (first connection, connections)} in the plan's order
     unknown   what they don't say, or what no plan can
+    guessed   {words: tuples of flows}: applications that write by times and not by amounts
     """
 
     wire: Wire
     tuples: tuple[Tuple, ...]
     flows: dict[str, tuple[Application, ...]]
     unknown: tuple[str, ...] = ()
-    seen: Seen | None = field(default=None, repr=False)
+    guessed: Mapping[str, tuple[Tuple, ...]] = field(default_factory=dict)
 
 
 def infer(records: Records) -> Inferred:
@@ -72,13 +67,13 @@ def infer(records: Records) -> Inferred:
         raise PlanError(f"want at most {_MOST_FLOWS} connections to reproduce; got {len(flows)}")
     sacks, tsval = records.column("sack1_start"), records.column("tsval")
     seen = seen_of(wire, apps, bool((sacks >= 0).any()), tsval, _first_windows(records))
-    tuples = [*_hosts(seen, wire, unknown), *_path(wire, links, records, unknown)]
+    tuples = [*_hosts(seen), *_path(wire, links, unknown)]
     fates, why = fates_of(wire, links, flows, unknown)
     if fates:
         tuples.append(Tuple("switch", "fate", (fates,), why))
     for name, conns in flows.items():
         tuples += _flow(name, conns, unknown)
-    return Inferred(wire, tuple(tuples), flows, tuple(unknown), seen)
+    return Inferred(wire, tuple(tuples), flows, tuple(unknown), guesses(flows))
 
 
 def of_hosts(records: Records) -> Records:
@@ -100,7 +95,7 @@ def _first_windows(records: Records) -> Array:
 
 
 def _flows(apps: Sequence[Application], alone: bool) -> dict[str, tuple[Application, ...]]:
-    """Connections as flows: those of one flow that do the same are parallel ones, unless packets of them were chosen."""
+    """Connections as flows: those of one flow that do alike are parallel, unless (alone) packets of them are chosen."""
     groups: list[list[Application]] = []
     for app in apps:
         like = None if alone else next((group for group in groups if group[0].like(app) and len(group) < 64), None)
@@ -115,17 +110,18 @@ def _flows(apps: Sequence[Application], alone: bool) -> dict[str, tuple[Applicat
     return named
 
 
-def _hosts(seen: Seen, wire: Wire, unknown: list[str]) -> list[Tuple]:
-    old = seen.old_window
-    window = "the receive window grows with the first data, as since Linux 6.6" if old is False else (
-        "the receive window does not grow with the first data, as before Linux 6.6")
+def _hosts(seen: Seen) -> list[Tuple]:
+    grows = {None: "not seen", False: "grows with the first data, as since Linux 6.6",
+             True: "does not grow with the first data, as before Linux 6.6"}[seen.old_window]  # fmt: skip
+    ruled_out = [f"not {', '.join(names)}: {why}" for why, names in _by_why(seen)]
+    if seen.kept is not None:
+        ruled_out.append(f"{seen.kept:.0%} of what was in flight stayed so after the first loss")
     tuples = [
-        Tuple("hosts", "kernel", KERNELS[::-1] if old else KERNELS, window if old is not None else "not seen"),
-        Tuple("hosts", "cc", tuple(seen.ccs), "; ".join(f"not {', '.join(names)}: {why}" for why, names in _by_why(seen))
-              + (f"; {seen.kept:.0%} of the window was kept after the first loss" if seen.kept is not None else "")),
-        Tuple("hosts", "tso", ("on",), "frames above the MSS left a host" if seen.tso else "not seen"),
-        Tuple("hosts", "gro", ("on",), "frames above the MSS arrived" if seen.gro else "not seen"),
-    ]  # fmt: skip
+        Tuple("hosts", "kernel", KERNELS[slice(*_KERNELS[seen.old_window])], f"the receive window: {grows}"),
+        Tuple("hosts", "cc", tuple(seen.ccs), "; ".join(ruled_out) or "any"),
+        Tuple("hosts", "tso", ("on",), f"frames above the MSS left a host: {_yes(seen.tso)}"),
+        Tuple("hosts", "gro", ("on",), f"frames above the MSS arrived: {_yes(seen.gro)}"),
+    ]
     if seen.mtu:
         tuples.append(Tuple("all", "mtu", (str(seen.mtu),), "the largest packets"))
     values = [value for value in seen.ecn if value is not None]
@@ -141,6 +137,10 @@ def _hosts(seen: Seen, wire: Wire, unknown: list[str]) -> list[Tuple]:
     return tuples
 
 
+def _yes(seen: bool) -> str:
+    return "seen" if seen else "not seen, and without them on and off look alike"
+
+
 def _by_why(seen: Seen) -> list[tuple[str, list[str]]]:
     reasons: dict[str, list[str]] = {}
     for name, why in seen.not_cc.items():
@@ -148,7 +148,7 @@ def _by_why(seen: Seen) -> list[tuple[str, list[str]]]:
     return list(reasons.items())
 
 
-def _path(wire: Wire, links: Sequence[Link], records: Records, unknown: list[str]) -> list[Tuple]:
+def _path(wire: Wire, links: Sequence[Link], unknown: list[str]) -> list[Tuple]:
     tuples: list[Tuple] = []
     delay, why = _delay(wire, links)
     if delay is None:
@@ -158,10 +158,14 @@ def _path(wire: Wire, links: Sequence[Link], records: Records, unknown: list[str
     for to, link, way in zip(HOSTS[::-1], links, wire.ways, strict=True):
         port = f"switch:{to}"
         if link.rate_bps:
-            text = f"{link.pairs} pairs of packets arrived at its distance; by it 90 % arrive within {link.misfit_ns} ns"
+            text = (
+                f"{link.pairs} pairs of packets arrived at its distance; by it 90 % arrive within {link.misfit_ns} ns"
+            )
             tuples.append(Tuple(port, "rate", (str(Rate(link.rate_bps)),), text))
         if link.buffer[1]:
-            text = f"{link.by_buffer} losses met a queue for which it lies between {link.buffer[0]} and {link.buffer[1]} B"
+            text = (
+                f"{link.by_buffer} losses met a queue for which it lies between {link.buffer[0]} and {link.buffer[1]} B"
+            )
             tuples.append(Tuple(port, "buffer", (str(Bytes(roundest(*link.buffer))),), text))
         if link.threshold[1]:
             low, high = link.threshold
@@ -218,4 +222,3 @@ def _flow(name: str, conns: tuple[Application, ...], unknown: list[str]) -> list
     if not app.ended:
         unknown.append(f"{name}: how it ended, after the capture did")
     return tuples
-

@@ -28,7 +28,7 @@ class Link:
     """A direction of the path.
 
     rate_bps   None: nothing waited, or it can't be known; pairs: of how many pairs of packets it is
-    least_ns   from the end of a packet's transmission to its arrival, by the clocks of both ends, at least; None: unknown
+    least_ns   from the end of a packet's transmission to its arrival, by both ends' clocks, at least; None: unknown
     buffer     bytes between which it lies, (0, 0): no packet was lost by it
     threshold  likewise of marks
     dropped, marked   packets that neither explains

@@ -14,6 +14,7 @@ from testctl.reproduce.wire import Way, Wire
 
 _ETHERNET = 14
 _CWR_ECE = 0xC0
+_MTU = (576, 65_535)
 _FULL = 3
 """Packets of the largest size that make it the MTU's."""
 _FIRST_WINDOW = 65_536
@@ -68,7 +69,7 @@ def seen_of(wire: Wire, apps: Sequence[Application], sacked: bool, timestamps: A
     frames = [way.largest_frame > size > 0 for way, size in zip(ways, single, strict=True)]
     data = ways[0] if ways[0].length.sum() >= ways[1].length.sum() else ways[1]
     return Seen(
-        mtu=most if (sizes == most).sum() >= _FULL else None,
+        mtu=most if (sizes == most).sum() >= _FULL and _MTU[0] <= most <= _MTU[1] else None,
         tso=any(frames),
         gro=any(frames),
         timestamps=bool((timestamps >= 0).any()) if len(timestamps) else None,
@@ -119,7 +120,7 @@ def _excluded(way: Way, prompt: float | None) -> dict[str, str]:
             out["dctcp"] = "ACKs are not ECN-capable"
     if prompt is not None and "bbr" not in out and prompt >= PACED:
         out["bbr"] = f"{prompt:.0%} of the data was sent at once when an ACK had come, without pacing"
-    elif prompt is not None and prompt < PACED:
+    elif prompt is not None and prompt < PACED and "bbr" not in out:
         out |= {name: "data was sent by pacing, as with BBR alone" for name in REDUCTION if name != "bbr"}
     return out
 

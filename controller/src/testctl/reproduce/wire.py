@@ -97,8 +97,8 @@ def _way(records: Records, ends: tuple[str, str], flows: tuple[tuple[str, bool],
     if not paired:
         mine = sent if len(sent["seq"]) else got
         none = np.full(len(mine["seq"]), -1)
-        times = (mine["time_ns"], none) if mine is sent else (none, mine["time_ns"])
-        return _made(mine, *times, mine["ecn"], (times[1] >= 0).astype(np.int64), False)
+        sent_ns, got_ns = (mine["time_ns"], none) if mine is sent else (none, mine["time_ns"])
+        return _made(mine, sent_ns, got_ns, mine["ecn"], (got_ns >= 0).astype(np.int64), False)
     at, copies = _matched(sent, got)
     there = at >= 0
     got_ns = np.where(there, got["time_ns"][at], -1)
