@@ -159,6 +159,19 @@ def test_of_one_end_what_it_tells() -> None:
     assert any("one end alone" in text for text in inferred.unknown)
 
 
+def test_of_the_senders_end_alone_what_was_sent_again_was_lost() -> None:
+    path = Path()
+    for number in range(20):
+        path.burst(path.begins_us, number, 1)
+        path.acked(20_000 + 1_000 * number, (number + 1) * 1434)
+    path.data(60_000, 4 * 1434, 5 * 1434)
+    got = values(infer(path.records("a")))
+    assert got["switch.fate"] == "drop data 5 of f, first"
+    assert got["switch:receiver.rate"] == "12mbit"
+    path.lines.append(f"70000 a < A ack 28680 sack {4 * 1434}:{5 * 1434}")
+    assert "switch.fate" not in values(infer(path.records("a", hello=False))), "its receiver had it twice"
+
+
 @pytest.mark.parametrize(
     ("flags", "answer", "want"), [("S", "SA", {"hosts.tcp_ecn": "0"}), ("SEC", "SAE", {"hosts.tcp_ecn": "1"}),
                                   ("SEC", "SA", {"sender.tcp_ecn": "1", "receiver.tcp_ecn": "0"})],

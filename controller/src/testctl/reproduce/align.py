@@ -16,6 +16,8 @@ from testctl.reproduce.application import Application
 _DATA = ("flow", "conn", "seq", "length")
 _PACKET = (*_DATA, "direction", "out", "ack", "flags", "ecn")
 _EVERY = (*_PACKET, "time_ns", "segs", "window", *SACK_EDGES)
+NEAR_NS = 50_000
+"""Difference of times up to which data was sent at the same time: what a host takes for a step varies."""
 WITHIN = 0.02
 """Relative difference up to which throughput, losses and completion are the same."""
 
@@ -45,7 +47,8 @@ class Alignment:
 
     rows       packets of the capture there
     same       how many from the first on are the same in all columns, with times; `packets`: in numbers and flags
-    data       of how many data packets from the first on flow, number and length are the same; `sent`: of so many
+    data       of how many data packets from the first on flow, number and length are the same; `timed`: also the time,
+               within NEAR_NS; `sent`: of so many
     whole      whether all packets are the same, and none more
     first      the first difference, in words; of_window: it is a receive window alone
     sums       {flow: (of the capture, of the candidate)}
@@ -55,6 +58,7 @@ class Alignment:
     same: int
     packets: int
     data: int
+    timed: int
     sent: int
     whole: bool
     first: str
@@ -63,12 +67,13 @@ class Alignment:
 
     @property
     def all_data(self) -> bool:
-        return self.data == self.sent
+        """Whether all data was sent at such times."""
+        return self.timed == self.sent
 
     @property
-    def rank(self) -> tuple[bool, float, int, int]:
+    def rank(self) -> tuple[bool, int, int, int]:
         """The greater the closer."""
-        return self.whole, round(self.data / max(self.sent, 1), 3), self.same, -len(self.apart)
+        return self.whole, self.timed, self.data, self.same
 
     @property
     def apart(self) -> dict[str, tuple[str, ...]]:
@@ -78,11 +83,11 @@ class Alignment:
     def words(self) -> str:
         if self.whole:
             return f"all {self.rows} packets at the sender are the same, with their times"
-        share = self.data / max(self.sent, 1)
+        share = self.timed / max(self.sent, 1)
         text = (
-            f"{self.data} of {self.sent} data packets ({share:.0%}) and {self.same} of {self.rows} packets with times"
+            f"the same from the first on: {self.data} of {self.sent} data packets, {self.timed} ({share:.0%}) in time"
         )
-        return f"{text} are the same from the first on; {self.first}"
+        return f"{text}, and {self.same} of {self.rows} packets in all columns; {self.first}"
 
 
 def align(
@@ -97,6 +102,8 @@ def align(
     same, packets = _common(a, b, _EVERY), _common(a, b, _PACKET)
     sent = (_sent(a), _sent(b))
     data = _common(sent[0], sent[1], _DATA)
+    off = np.abs(sent[0]["time_ns"][:data] - sent[1]["time_ns"][:data]) > NEAR_NS
+    timed = int(off.argmax()) if off.any() else data
     counts = [len(rows["seq"]) for rows in (a, b)]
     whole = counts[0] == counts[1] == same
     sums = {
@@ -105,7 +112,7 @@ def align(
     }
     first = "" if whole else _difference(a, b, same, list(flows))
     alone = same < min(counts) and [name for name in _EVERY if a[name][same] != b[name][same]] == ["window"]
-    return Alignment(counts[0], same, packets, data, len(sent[0]["seq"]), whole, first, alone, sums)
+    return Alignment(counts[0], same, packets, data, timed, len(sent[0]["seq"]), whole, first, alone, sums)
 
 
 def _rows(records: Records, host: str, known: Mapping[tuple[str, int], tuple[int, int]]) -> dict[str, Ints]:

@@ -24,7 +24,7 @@ _CLOCK_NS = 5_000
 """How exact a time of the application is: a host takes some time from a write to the packet."""
 _REACTS_NS = 2_500
 """How long a host takes from an ACK to what it lets TCP send, at least."""
-PACED = 0.88
+PACED = 0.9
 """Share of the data that is sent at once, below which TCP paces."""
 
 
@@ -139,7 +139,8 @@ def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
     ours, length = mine["direction"] == way, mine["length"]
     carries, fin = ours & (length > 0), (mine["flags"] & FIN) != 0
     scan = _Scan("RST" if ((mine["flags"] & RST) != 0).any() else "")
-    at_once, scan.prompt = _prompt(mine["time_ns"], carries, ours)
+    at_once, scan.prompt = _prompt(mine, carries, ours)
+    paced = scan.prompt is not None and scan.prompt < PACED
     acked, acked_at, came, silent, recover, flight = 0, start, start, 0, 0, 0
     columns = (mine["time_ns"], carries, ours, mine["seq"] + length, mine["ack"], fin)
     for now, is_data, is_ours, reached, ack, closes in zip(*(column.tolist() for column in columns), strict=True):
@@ -152,7 +153,7 @@ def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
             continue
         idle = acked >= scan.sent and now - acked_at > PAUSE_NS
         if is_data and reached > scan.sent:
-            paused = idle or (silent >= _SILENT and acked >= recover)
+            paused = idle or (silent >= _SILENT and acked >= recover and not paced)
             if not scan.begins or (paused and now - came > at_once):
                 scan.begins.append((now, scan.sent))
                 scan.quiet.append(scan.last)
@@ -167,20 +168,24 @@ def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
     return scan
 
 
-def _prompt(times: Ints, carries: Array, ours: Array) -> tuple[float, float | None]:
+def _prompt(mine: dict[str, Array], carries: Array, ours: Array) -> tuple[float, float | None]:
     """(ns, share): how soon after a packet that came TCP sends what that lets it send, and how much data is sent so.
 
-    Data later than that was not sent because of it, but by a write or by pacing; where most is paced no pause is seen,
-    but those in which nothing was in flight.
+    Data later than that was not sent because of it, but by a write or by pacing.  What is sent while nothing is in
+    flight, and with it until the next packet comes, tells nothing of pacing and is not counted.
     """
-    rows = np.arange(len(times))
+    times, rows = mine["time_ns"], np.arange(len(ours))
     before = np.maximum.accumulate(np.where(ours, -1, rows)) if len(rows) else rows
-    waits = (times - times[before])[carries & (before >= 0)]
-    if not len(waits):
+    waits = times - times[before]
+    asked = carries & (before >= 0)
+    if not asked.any():
         return _REACTS_NS, None
-    at_once = min(_REACTS_NS + 10 * float(np.percentile(waits, 10)), float(PAUSE_NS))
-    share = float((waits <= at_once).mean())
-    return (at_once if share >= PACED else float(PAUSE_NS)), share
+    sent = np.maximum.accumulate(np.where(carries, mine["seq"] + mine["length"], 0))
+    acked = np.maximum.accumulate(np.where(ours, 0, mine["ack"]))
+    idle = np.cumsum(carries & (acked >= np.concatenate([[0], sent[:-1]])))
+    counted = asked & (idle == idle[before])
+    at_once = min(_REACTS_NS + 10 * float(np.percentile(waits[asked], 10)), float(PAUSE_NS))
+    return at_once, float((waits[counted] <= at_once).mean()) if counted.any() else None
 
 
 def _established(mine: dict[str, Array]) -> int:

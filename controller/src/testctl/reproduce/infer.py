@@ -29,8 +29,8 @@ from testctl.reproduce.wire import Wire, wire_of
 HOSTS = ("sender", "receiver")
 """Of the topology pair."""
 KERNELS = ("6.12", "6.1")
-_KERNELS = {None: (0, 2), False: (0, 1), True: (1, 2)}
-"""Those of KERNELS with the receive window of Seen.old_window."""
+_KERNELS = {None: KERNELS, False: KERNELS[:1], True: KERNELS[1:]}
+"""Those with the receive window of Seen.old_window."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 _EXACT_NS = 500
 _MOST_FLOWS = 200
@@ -60,7 +60,7 @@ def infer(records: Records) -> Inferred:
     if not any(app.bytes for app in apps):
         raise PlanError("want connections with data to reproduce; got none")
     unknown: list[str] = []
-    links = [link_of(way) for way in wire.ways]
+    links = [link_of(*ways) for ways in (wire.ways, wire.ways[::-1])]
     alone = any(bool((link.dropped | link.marked | link.doubled | (link.late_ns > 0)).any()) for link in links)
     flows = _flows(apps, alone)
     if len(flows) > _MOST_FLOWS:
@@ -117,7 +117,7 @@ def _hosts(seen: Seen) -> list[Tuple]:
     if seen.kept is not None:
         ruled_out.append(f"{seen.kept:.0%} of what was in flight stayed so after the first loss")
     tuples = [
-        Tuple("hosts", "kernel", KERNELS[slice(*_KERNELS[seen.old_window])], f"the receive window: {grows}"),
+        Tuple("hosts", "kernel", _KERNELS[seen.old_window], f"the receive window: {grows}"),
         Tuple("hosts", "cc", tuple(seen.ccs), "; ".join(ruled_out) or "any"),
         Tuple("hosts", "tso", ("on",), f"frames above the MSS left a host: {_yes(seen.tso)}"),
         Tuple("hosts", "gro", ("on",), f"frames above the MSS arrived: {_yes(seen.gro)}"),
@@ -158,8 +158,9 @@ def _path(wire: Wire, links: Sequence[Link], unknown: list[str]) -> list[Tuple]:
     for to, link, way in zip(HOSTS[::-1], links, wire.ways, strict=True):
         port = f"switch:{to}"
         if link.rate_bps:
-            text = (
-                f"{link.pairs} pairs of packets arrived at its distance; by it 90 % arrive within {link.misfit_ns} ns"
+            text = f"{link.pairs} pairs of packets arrived at its distance"
+            text += (
+                f"; by it 90 % arrive within {link.misfit_ns} ns" if way.paired else ", or their ACKs: one end alone"
             )
             tuples.append(Tuple(port, "rate", (str(Rate(link.rate_bps)),), text))
         if link.buffer[1]:
@@ -174,7 +175,7 @@ def _path(wire: Wire, links: Sequence[Link], unknown: list[str]) -> list[Tuple]:
         if way.paired and not link.rate_bps and way.length.sum() > 100_000:
             unknown.append(f"the rate toward the {to}: packets did not wait for each other on the way")
     if not wire.ways[0].paired:
-        unknown.append("rate, buffer, losses and marks on the way: one end alone was captured")
+        unknown.append("buffer and marks, and exact losses: one end alone was captured")
     return tuples
 
 

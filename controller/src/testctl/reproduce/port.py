@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testctl.records.schema import CE, Bools, Ints
+from testctl.records.schema import CE, Array, Bools, Ints
 from testctl.reproduce.wire import Way
 
 _LEAST = 5
@@ -52,11 +52,12 @@ class Link:
     misfit_ns: int = 0
 
 
-def link_of(way: Way) -> Link:
-    """What the packets of a way say of it."""
+def link_of(way: Way, back: Way) -> Link:
+    """What the packets of a way, and those of the other, say of it."""
     none = np.zeros(len(way.seq), np.bool_)
     if not way.paired or not len(way.seq):
-        return Link(None, 0, None, (0, 0), (0, 0), none, none, none.astype(np.int64), none)
+        rate, pairs = _clocked(way, back)
+        return Link(rate, pairs, None, (0, 0), (0, 0), way.again, none, none.astype(np.int64), none)
     rate, pairs = _rate(way)
     kept = ~way.lost
     depth, leaves = queue(way.sent_ns, way.wire, kept, rate)
@@ -80,9 +81,28 @@ def _rate(way: Way) -> tuple[int | None, int]:
     rows = np.flatnonzero(way.got_ns >= 0)
     sent, got = np.diff(way.sent_ns[rows]), np.diff(way.got_ns[rows])
     spread = (got > sent) & (got > 1) & (way.length[rows[1:]] > 0)
-    if spread.sum() < _LEAST:
+    return _most(way.wire[rows[1:]][spread] * 8e9 / got[spread])
+
+
+def _clocked(way: Way, back: Way) -> tuple[int | None, int]:
+    """The same where one end alone was captured: by the times of ACKs, or of arrivals."""
+    data = way.data & (way.got_ns >= 0)
+    if data.any():
+        apart = np.diff(way.got_ns[data])
+        return _most(way.wire[data][1:][apart > 1] * 8e9 / apart[apart > 1])
+    if not way.data.any():
         return None, 0
-    rates = way.wire[rows[1:]][spread] * 8e9 / got[spread]
+    whole = float(way.wire[way.data].sum() / way.length[way.data].sum())
+    rows = np.flatnonzero(~back.data & (back.got_ns >= 0) & (back.flow == way.flow[0]) & (back.conn == way.conn[0]))
+    apart, newly = np.diff(back.got_ns[rows]), np.diff(back.ack[rows])
+    moved = (apart > 1) & (newly > 0)
+    return _most(newly[moved] * whole * 8e9 / apart[moved])
+
+
+def _most(rates: Array) -> tuple[int | None, int]:
+    """(the most frequent rate, how often), if enough are alike."""
+    if len(rates) < _LEAST:
+        return None, 0
     places = np.floor(np.log(rates) * 100)
     values, counts = np.unique(places, return_counts=True)
     most = values[counts.argmax()]

@@ -25,6 +25,8 @@ MOST = 40
 _BYTES = "bytes"
 """The application as the packets show it, beside those that were guessed."""
 _GRO = {"gro": "off"}
+_MUCH, _OTHERS = 0.3, 3
+"""A share of the data, and congestion controls that are behind, with which the best one is clear."""
 _FAR = 2
 """So many times more data that is the same is better by far."""
 
@@ -47,9 +49,9 @@ class Trial:
         return self.alignment is not None and self.alignment.whole
 
     @property
-    def rank(self) -> tuple[bool, float, int, int]:
+    def rank(self) -> tuple[bool, int, int, int]:
         """The greater the closer."""
-        return self.alignment.rank if self.alignment else (False, -1.0, 0, 0)
+        return self.alignment.rank if self.alignment else (False, -1, 0, 0)
 
     def words(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in self.values.items())
@@ -65,11 +67,11 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
     values = {name: swept[name][0] for name in ("kernel", "cc", "tso", "gro")} | {"application": _BYTES}
     tried: set[tuple[str, ...]] = set()
     host = _side(inferred)
-    best = Trial(values, (), None)
+    best, last = Trial(values, (), None), 0
 
     def run(change: Mapping[str, str]) -> bool:
         """Whether it was better by far: likely the right congestion control."""
-        nonlocal best
+        nonlocal best, last
         now = {**best.values, **change}
         key = tuple(now.values())
         if key in tried or len(tried) >= most or best.whole:
@@ -77,10 +79,11 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
         tried.add(key)
         trial = _tried(inferred, now, captured, host)
         done(trial)
+        last = trial.alignment.timed if trial.alignment else 0
         if trial.rank <= best.rank:
             return False
         before, best = best, trial
-        return bool(before.alignment and trial.alignment and trial.alignment.data > _FAR * before.alignment.data)
+        return bool(before.alignment and trial.alignment and trial.alignment.timed > _FAR * before.alignment.timed)
 
     def best_of(changes: Sequence[Mapping[str, str]]) -> None:
         before = None
@@ -94,14 +97,30 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
     others = [*applications, _GRO, {"tso": "off"}, *({"kernel": name} for name in swept["kernel"][1:])]
     for change in applications:
         run(change)
-    for _ in range(2):
+    while True:
         if best.alignment and best.alignment.of_window:
             run(_GRO)
+        behind: list[int] = []
         for cc in swept["cc"]:
-            if not (best.alignment and best.alignment.all_data) and run({"cc": cc}):
-                for change in applications:
-                    run(change)
+            if _clear(best, behind):
+                break
+            count = len(tried)
+            ahead = run({"cc": cc})
+            behind += [last] * (len(tried) - count)
+            for change in applications if ahead else ():
+                run(change)
+        before = best.rank
         best_of(others)
+        if best.rank[:2] == before[:2]:
+            return
+
+
+def _clear(best: Trial, behind: Sequence[int]) -> bool:
+    """Whether no other congestion control need be run: all data is the same, or much, and of others less by far."""
+    if best.alignment is None:
+        return False
+    data, sent = best.alignment.timed, best.alignment.sent
+    return best.alignment.all_data or (data > _MUCH * sent and sum(_FAR * other < data for other in behind) >= _OTHERS)
 
 
 def _side(inferred: Inferred) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from testctl_agent.spec.errors import PlanError
@@ -13,7 +13,21 @@ from testctl.records.schema import FIN, RST, SYN, Array, Bools, Ints
 
 _KEY = ("flow", "conn", "seq", "length", "ack", "tsval", "kind")
 """What a packet keeps on its way.  ECN and the flags that routers may change are not among it."""
-_COLUMNS = ("time_ns", "flow", "conn", "seq", "length", "ack", "tsval", "flags", "ecn", "wire", "segs")
+_COLUMNS = (
+    "time_ns",
+    "flow",
+    "conn",
+    "seq",
+    "length",
+    "ack",
+    "tsval",
+    "flags",
+    "ecn",
+    "wire",
+    "segs",
+    "sack1_start",
+    "sack1_end",
+)
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,8 @@ class Way:
     seq, length, flags, ecn   as sent; wire: bytes of its frame
     sent_ns  by the sender's clock, got_ns by the receiver's; -1: not captured there, which is lost where both are
     got_ecn  as it arrived; copies: how often it arrived
+    doubled  where the data begins that it reports as a duplicate (RFC 2883), or -1
+    again    sent again later, and not reported as a duplicate: lost, as far as the sender's end alone tells
     paired   whether both ends were captured
     """
 
@@ -38,6 +54,9 @@ class Way:
     got_ns: Ints
     got_ecn: Ints
     copies: Ints
+    ack: Ints
+    doubled: Ints
+    again: Bools
     largest_frame: int
     paired: bool
 
@@ -47,7 +66,7 @@ class Way:
 
     @property
     def lost(self) -> Bools:
-        return np.asarray(self.got_ns < 0) if self.paired else np.zeros(len(self.seq), np.bool_)
+        return np.asarray(self.got_ns < 0) if self.paired else self.again
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,25 @@ def wire_of(records: Records) -> Wire:
     seen = tuple(host for host in hosts if _at(records, host, None).any())
     if not seen:
         raise PlanError(f"want packets that {hosts[0]} or {hosts[1]} captured; got none")
-    return Wire(hosts, flows, seen, (_way(records, hosts, flows), _way(records, hosts[::-1], flows)))
+    ways = [_way(records, ends, flows) for ends in (hosts, hosts[::-1])]
+    if not ways[0].paired:
+        ways = [replace(way, again=_again(way, back)) for way, back in (ways, ways[::-1])]
+    return Wire(hosts, flows, seen, (ways[0], ways[1]))
+
+
+def _again(way: Way, back: Way) -> Bools:
+    """Data sent before the last time, of a capture of its sender."""
+    again = np.zeros(len(way.seq), np.bool_)
+    latest: dict[tuple[int, int, int], int] = {}
+    doubled = set(zip(back.flow.tolist(), back.conn.tolist(), back.doubled.tolist(), strict=True))
+    columns = (way.flow, way.conn, way.seq, way.length, way.sent_ns)
+    for row, (flow, conn, seq, length, sent) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        if length and sent >= 0:
+            before = latest.get((flow, conn, seq))
+            if before is not None and (flow, conn, seq) not in doubled:
+                again[before] = True
+            latest[flow, conn, seq] = row
+    return again
 
 
 def _at(records: Records, host: str, out: bool | None) -> Bools:
@@ -106,11 +143,13 @@ def _way(records: Records, ends: tuple[str, str], flows: tuple[tuple[str, bool],
 
 
 def _made(side: dict[str, Ints], sent_ns: Ints, got_ns: Ints, got_ecn: Ints, copies: Ints, paired: bool) -> Way:
-    columns = {name: side[name] for name in ("flow", "conn", "seq", "length", "flags", "ecn", "wire")}
+    columns = {name: side[name] for name in ("flow", "conn", "seq", "length", "flags", "ecn", "wire", "ack")}
+    columns["doubled"] = np.where(side["sack1_end"] <= side["ack"], side["sack1_start"], -1)
     largest = int(side["frame"].max(initial=0))
     return Way(
         **columns,
-        sent_ns=sent_ns, got_ns=got_ns, got_ecn=got_ecn, copies=copies, largest_frame=largest, paired=paired,
+        sent_ns=sent_ns, got_ns=got_ns, got_ecn=got_ecn, copies=copies, again=np.zeros(len(sent_ns), np.bool_),
+        largest_frame=largest, paired=paired,
     )  # fmt: skip
 
 
