@@ -42,7 +42,7 @@ def reproduce(
     packets at the sender are the same, 3 when none could be run.
     """
     from testctl.reproduce.command import infer_point
-    from testctl.reproduce.report import to_json, words
+    from testctl.reproduce.report import result_text, to_json
     from testctl.reproduce.search import search
     from testctl.reproduce.write import plan_text, write_plan
 
@@ -62,7 +62,7 @@ def reproduce(
 
     def done(trial: Trial) -> None:
         trials.append(trial)
-        line = f"[{len(trials)}] {trial.words()}"
+        line = f"[{len(trials)}] {trial.text()}"
         progress.print(line, soft_wrap=True, highlight=False, markup=False)
 
     interrupted = False
@@ -73,11 +73,11 @@ def reproduce(
             interrupted = True
     closest = max((trial for trial in trials if trial.alignment), key=lambda trial: trial.rank, default=None)
     if out is not None and closest is not None:
-        write_plan(out, plan_text(inferred, name, closest.tuples, closest.words()))
+        write_plan(out, plan_text(inferred, name, closest.tuples, closest.text()))
     print(
         json.dumps(to_json(inferred, trials, closest, out), indent=1)
         if as_json
-        else words(inferred, trials, closest, out)
+        else result_text(inferred, trials, closest, out)
     )
     sys.exit(INTERRUPTED if interrupted else 3 if closest is None else 0 if closest.whole else 1)
 

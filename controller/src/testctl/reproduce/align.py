@@ -43,12 +43,12 @@ class Sum:
 
 @dataclass(frozen=True)
 class Alignment:
-    """A candidate beside the capture, at one host.
+    """A candidate compared with the capture, at one host.
 
     rows       packets of the capture there
     same       how many from the first on are the same in all columns, with times; `packets`: in numbers and flags
     data       of how many data packets from the first on flow, number and length are the same; `timed`: also the time,
-               within NEAR_NS; `sent`: of so many
+               within NEAR_NS; `sent`: all data packets
     whole      whether all packets are the same, and none more
     first      the first difference, in words; of_window: it is a receive window alone
     sums       {flow: (of the capture, of the candidate)}
@@ -80,7 +80,7 @@ class Alignment:
         """{flow: what differs by more than WITHIN}."""
         return {name: names for name, (a, b) in self.sums.items() if (names := a.apart(b))}
 
-    def words(self) -> str:
+    def text(self) -> str:
         if self.whole:
             return f"all {self.rows} packets at the sender are the same, with their times"
         share = self.timed / max(self.sent, 1)
@@ -93,7 +93,7 @@ class Alignment:
 def align(
     captured: Records, host: str, made: Records, there: str, flows: Mapping[str, Sequence[Application]]
 ) -> Alignment:
-    """The packets of `host` in the capture beside those of `there` in a candidate, whose flows have these names."""
+    """Compare packets of `host` in the capture with those at `there` in a candidate, whose flows have these names."""
     ours = {
         (app.flow, app.conn): (number, at) for number, apps in enumerate(flows.values()) for at, app in enumerate(apps)
     }
@@ -123,8 +123,8 @@ def _rows(records: Records, host: str, known: Mapping[tuple[str, int], tuple[int
                if name != "flow"}  # fmt: skip
     columns["flow"] = codes[rows].astype(np.int64)
     for (flow, conn), (number, at) in known.items():
-        mine = (codes[rows] == (names.index(flow) if flow in names else -1)) & (records.values("conn", rows) == conn)
-        columns["flow"][mine], columns["conn"][mine] = -1 - number, at
+        is_conn = (codes[rows] == (names.index(flow) if flow in names else -1)) & (records.values("conn", rows) == conn)
+        columns["flow"][is_conn], columns["conn"][is_conn] = -1 - number, at
     kept = columns["flow"] < 0
     columns = {name: column[kept] for name, column in columns.items()}
     columns["flow"] = -1 - columns["flow"]
@@ -160,17 +160,17 @@ def _difference(a: dict[str, Ints], b: dict[str, Ints], at: int, flows: Sequence
 
 
 def _sum(rows: dict[str, Ints], flow: int, reverse: bool) -> Sum:
-    mine = {name: column[rows["flow"] == flow] for name, column in rows.items()}
-    carries = (mine["length"] > 0) & (mine["direction"] == int(reverse))
-    times = mine["time_ns"]
+    ours = {name: column[rows["flow"] == flow] for name, column in rows.items()}
+    carries = (ours["length"] > 0) & (ours["direction"] == int(reverse))
+    times = ours["time_ns"]
     if not carries.any():
         return Sum(0.0, 0, 0)
     took = int(times[carries][-1] - times[carries][0])
-    bits = int(mine["wire_bytes"][carries].sum()) * 8
-    last = int((mine["seq"] + mine["length"])[carries].max())
-    acked = (mine["direction"] != int(reverse)) & (mine["ack"] >= last)
+    bits = int(ours["wire_bytes"][carries].sum()) * 8
+    last = int((ours["seq"] + ours["length"])[carries].max())
+    acked = (ours["direction"] != int(reverse)) & (ours["ack"] >= last)
     end = times[acked][0] if acked.any() else times[-1]
-    return Sum(bits * 1e9 / max(took, 1), int((carries & (mine["retrans"] > 0)).sum()), int(end - times[0]))
+    return Sum(bits * 1e9 / max(took, 1), int((carries & (ours["retrans"] > 0)).sum()), int(end - times[0]))
 
 
 def sums_words(sums: tuple[Sum, Sum]) -> str:

@@ -42,7 +42,7 @@ class Application:
     begun       whether its SYN was captured
     prompt      share of the data that was sent at once when an ACK had come; None: unknown
     kept        share of what was in flight that still was after the first recovery; None: there was none
-    quiet_ns    when the last new data before each write was sent, after the start; at the end that of the last write
+    quiet_ns    when the last new data before each write was sent, after the start; the last value is of the last write
     """
 
     flow: str
@@ -65,8 +65,8 @@ class Application:
 
     def like(self, other: Application) -> bool:
         """Whether both are connections of one flow that does the same on each."""
-        mine, theirs = (replace(app, conn=0, start_ns=0, prompt=None, kept=None, quiet_ns=()) for app in (self, other))
-        return mine == theirs and abs(self.start_ns - other.start_ns) < 1_000_000
+        first, second = (replace(app, conn=0, start_ns=0, prompt=None, kept=None, quiet_ns=()) for app in (self, other))
+        return first == second and abs(self.start_ns - other.start_ns) < 1_000_000
 
 
 def applications(records: Records, wire: Wire) -> list[Application]:
@@ -100,13 +100,14 @@ def _application(
     sender = wire.hosts[0 if forward != reverse else 1]
     here = sender if sender in wire.seen else wire.seen[0]
     at = where == places.index(here)
-    mine = {name: column[at] for name, column in columns.items()}
-    syn = (mine["flags"] & (SYN | ACK)) == SYN
-    start = int(mine["time_ns"][syn][0] if syn.any() else mine["time_ns"][0]) if at.any() else 0
-    scan = _scan(mine, int(reverse), start)
+    packets = {name: column[at] for name, column in columns.items()}
+    syn = (packets["flags"] & (SYN | ACK)) == SYN
+    start = int(packets["time_ns"][syn][0] if syn.any() else packets["time_ns"][0]) if at.any() else 0
+    scan = _scan(packets, int(reverse), start)
     return Application(
-        flow, conn, forward, reverse, start, scan.writes(start, _established(mine)), scan.close_ns, size[not reverse],
-        scan.ended, bool(syn.any()), scan.prompt, scan.kept, tuple(at - start for at in (*scan.quiet, scan.last)),
+        flow, conn, forward, reverse, start, scan.writes(start, _established(packets)), scan.close_ns,
+        size[not reverse], scan.ended, bool(syn.any()), scan.prompt, scan.kept,
+        tuple(at - start for at in (*scan.quiet, scan.last)),
     )  # fmt: skip
 
 
@@ -135,14 +136,14 @@ class _Scan:
         return tuple(zip(times, sizes, strict=True))
 
 
-def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
-    ours, length = mine["direction"] == way, mine["length"]
-    carries, fin = ours & (length > 0), (mine["flags"] & FIN) != 0
-    scan = _Scan("RST" if ((mine["flags"] & RST) != 0).any() else "")
-    at_once, scan.prompt = _prompt(mine, carries, ours)
+def _scan(packets: dict[str, Array], way: int, start: int) -> _Scan:
+    ours, length = packets["direction"] == way, packets["length"]
+    carries, fin = ours & (length > 0), (packets["flags"] & FIN) != 0
+    scan = _Scan("RST" if ((packets["flags"] & RST) != 0).any() else "")
+    at_once, scan.prompt = _prompt(packets, carries, ours)
     paced = scan.prompt is not None and scan.prompt < PACED
     acked, acked_at, came, silent, recover, flight = 0, start, start, 0, 0, 0
-    columns = (mine["time_ns"], carries, ours, mine["seq"] + length, mine["ack"], fin)
+    columns = (packets["time_ns"], carries, ours, packets["seq"] + length, packets["ack"], fin)
     for now, is_data, is_ours, reached, ack, closes in zip(*(column.tolist() for column in columns), strict=True):
         if not is_ours:
             came = now
@@ -164,34 +165,34 @@ def _scan(mine: dict[str, Array], way: int, start: int) -> _Scan:
         if closes and scan.ended != "FIN":
             scan.ended = scan.ended or "FIN"
             if not is_data and idle and now - came > at_once:
-                scan.close_ns = _time(now - start)
+                scan.close_ns = _time(now - start) or None
     return scan
 
 
-def _prompt(mine: dict[str, Array], carries: Array, ours: Array) -> tuple[float, float | None]:
+def _prompt(packets: dict[str, Array], carries: Array, ours: Array) -> tuple[float, float | None]:
     """(ns, share): how soon after a packet that came TCP sends what that lets it send, and how much data is sent so.
 
-    Data later than that was not sent because of it, but by a write or by pacing.  What is sent while nothing is in
-    flight, and with it until the next packet comes, tells nothing of pacing and is not counted.
+    Data later than that was not sent because of it, but by a write or by pacing.  Packets sent while nothing is in
+    flight, and with them until the next packet comes, tell nothing of pacing and are not counted.
     """
-    times, rows = mine["time_ns"], np.arange(len(ours))
+    times, rows = packets["time_ns"], np.arange(len(ours))
     before = np.maximum.accumulate(np.where(ours, -1, rows)) if len(rows) else rows
     waits = times - times[before]
     asked = carries & (before >= 0)
     if not asked.any():
         return _REACTS_NS, None
-    sent = np.maximum.accumulate(np.where(carries, mine["seq"] + mine["length"], 0))
-    acked = np.maximum.accumulate(np.where(ours, 0, mine["ack"]))
+    sent = np.maximum.accumulate(np.where(carries, packets["seq"] + packets["length"], 0))
+    acked = np.maximum.accumulate(np.where(ours, 0, packets["ack"]))
     idle = np.cumsum(carries & (acked >= np.concatenate([[0], sent[:-1]])))
     counted = asked & (idle == idle[before])
     at_once = min(_REACTS_NS + 10 * float(np.percentile(waits[asked], 10)), float(PAUSE_NS))
     return at_once, float((waits[counted] <= at_once).mean()) if counted.any() else None
 
 
-def _established(mine: dict[str, Array]) -> int:
+def _established(packets: dict[str, Array]) -> int:
     """When the handshake's last packet passed here."""
-    done = ((mine["flags"] & (SYN | ACK)) == ACK) & (mine["direction"] == 0)
-    return int(mine["time_ns"][done][0]) if done.any() else 0
+    done = ((packets["flags"] & (SYN | ACK)) == ACK) & (packets["direction"] == 0)
+    return int(packets["time_ns"][done][0]) if done.any() else 0
 
 
 def _time(ns: int) -> int:

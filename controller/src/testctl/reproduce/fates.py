@@ -26,11 +26,11 @@ def fates_of(
     for name, conns in flows.items():
         app = conns[0]
         for way, link, toward in zip(wire.ways, links, (True, False), strict=True):
-            mine = (way.flow == numbers[app.flow]) & (way.conn == app.conn)
+            of_conn = (way.flow == numbers[app.flow]) & (way.conn == app.conn)
             carries = app.forward != app.reverse
-            kind = _data(way, mine) if toward == carries else _acks(way, mine)
+            kind = _data(way, of_conn) if toward == carries else _acks(way, of_conn)
             what: fate.What = "data" if toward == carries else "acks"
-            made += _of(name, what, way, link, mine, kind, counts, unknown)
+            made += _of(name, what, way, link, of_conn, kind, counts, unknown)
     kept: list[fate.Fate] = []
     rows = 0
     for action in made:
@@ -45,25 +45,25 @@ def fates_of(
     return (fate.show(kept) if kept else ""), f"{why} that the port's queue does not explain"
 
 
-def _data(way: Way, mine: Bools) -> Bools:
-    return np.asarray(mine & way.data)
+def _data(way: Way, of_conn: Bools) -> Bools:
+    return np.asarray(of_conn & way.data)
 
 
-def _acks(way: Way, mine: Bools) -> Bools:
-    return np.asarray(mine & ~way.data & ((way.flags & (SYN | FIN | RST)) == 0))
+def _acks(way: Way, of_conn: Bools) -> Bools:
+    return np.asarray(of_conn & ~way.data & ((way.flags & (SYN | FIN | RST)) == 0))
 
 
 def _of(
-    name: str, what: fate.What, way: Way, link: Link, mine: Bools, kind: Bools, counts: dict[str, int],
+    name: str, what: fate.What, way: Way, link: Link, of_conn: Bools, kind: Bools, counts: dict[str, int],
     unknown: list[str],
 ) -> list[fate.Fate]:  # fmt: skip
     ordinal = np.cumsum(kind)
-    fresh = kind & _first(way, mine) if what == "data" else np.zeros(len(kind), np.bool_)
+    fresh = kind & _first(way, of_conn) if what == "data" else np.zeros(len(kind), np.bool_)
     first = np.cumsum(fresh)
     made: list[fate.Fate] = []
 
     def add(action: fate.Action, chosen: Bools, word: str, by_ns: int = 0) -> None:
-        other = int((chosen & mine & ~kind).sum())
+        other = int((chosen & of_conn & ~kind).sum())
         if other:
             unknown.append(f"{name}: {other} {word} that carry no data, or are SYN, FIN or RST")
         chosen = chosen & kind
@@ -76,22 +76,22 @@ def _of(
                     )
                 )
 
-    add("drop", link.dropped & mine, "losses")
+    add("drop", link.dropped & of_conn, "losses")
     if what == "data":
-        add("mark", link.marked & mine, "marks")
-    late = link.late_ns * mine
+        add("mark", link.marked & of_conn, "marks")
+    late = link.late_ns * of_conn
     for by_ns in np.unique(late[late > 0]):
         add("delay", late == by_ns, "late packets", roundest(int(by_ns) - _EXACT_NS, int(by_ns) + _EXACT_NS))
-    add("duplicate", link.doubled & mine, "doubled packets")
+    add("duplicate", link.doubled & of_conn, "doubled packets")
     return made
 
 
-def _first(way: Way, mine: Bools) -> Bools:
+def _first(way: Way, of_conn: Bools) -> Bools:
     """First transmissions: data above all that the connection sent before."""
-    rows = np.flatnonzero(mine & way.data)
+    rows = np.flatnonzero(of_conn & way.data)
     ends = (way.seq + way.length)[rows]
     before = np.concatenate([[-1], np.maximum.accumulate(ends)[:-1]]) if len(rows) else ends
-    fresh = np.zeros(len(mine), np.bool_)
+    fresh = np.zeros(len(of_conn), np.bool_)
     fresh[rows] = ends > before
     return fresh
 

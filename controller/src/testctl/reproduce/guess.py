@@ -17,13 +17,13 @@ def guesses(flows: Mapping[str, tuple[Application, ...]]) -> dict[str, tuple[Tup
     """{what the application does: duration and pattern, of all flows alike}; {} where one closed apart from its data.
 
     A socket's buffer drains for a while after the application's end, so that the times are the roundest ones shortly
-    before those of the packets.
+    before the times of packets.
     """
     apps = [conns[0] for conns in flows.values()]
     if any(app.close_ns is not None or app.start_ns or app.ended != "FIN" for app in apps):
         return {}
     end = str(Duration(_before(min(app.quiet_ns[-1] for app in apps))))
-    why = "guessed: times of the application shortly before those of its packets"
+    why = "guessed: times of the application shortly before the times of its packets"
     made = {}
     for pattern in _patterns(apps):
         values = {"duration": end} | ({"pattern": pattern} if pattern else {})

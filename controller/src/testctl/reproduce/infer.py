@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the records of a conversation between two hosts to the tuples of a plan, each with what it was inferred from.
 
-Only the packets of hosts are read: neither what a point requested nor what a switch or TCP itself said.
+Only the packets of hosts are read: no settings of a point, nothing of a switch or of TCP itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Inferred:
 
     tuples    of the plan; flows: {name: (first connection, connections)} in the plan's order
     unknown   what they don't say, or what no plan can
-    guessed   {words: tuples of flows}: applications that write by times and not by amounts
+    guessed   {name: tuples of flows}: applications that write by times and not by amounts
     """
 
     wire: Wire
@@ -77,7 +77,7 @@ def infer(records: Records) -> Inferred:
 
 
 def of_hosts(records: Records) -> Records:
-    """The same with the packets that hosts captured alone: none of a switch's telemetry."""
+    """The same with the packets that hosts captured alone, without a switch's telemetry."""
     hosts = {host for flow in records.point.flows for host in flow.ends}
     there = pc.is_in(records.packets.column("where").cast(pa.string()), pa.array(sorted(hosts)))
     packets = records.packets.filter(there).combine_chunks()
@@ -95,7 +95,7 @@ def _first_windows(records: Records) -> Array:
 
 
 def _flows(apps: Sequence[Application], alone: bool) -> dict[str, tuple[Application, ...]]:
-    """Connections as flows: those of one flow that do alike are parallel, unless (alone) packets of them are chosen."""
+    """Connections as flows: equal ones of a flow are parallel, unless (alone) packets of them are chosen."""
     groups: list[list[Application]] = []
     for app in apps:
         like = None if alone else next((group for group in groups if group[0].like(app) and len(group) < 64), None)

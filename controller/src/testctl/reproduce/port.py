@@ -53,7 +53,7 @@ class Link:
 
 
 def link_of(way: Way, back: Way) -> Link:
-    """What the packets of a way, and those of the other, say of it."""
+    """What the packets of a way, and of the way back, say of it."""
     none = np.zeros(len(way.seq), np.bool_)
     if not way.paired or not len(way.seq):
         rate, pairs = _clocked(way, back)

@@ -13,11 +13,11 @@ from testctl.reproduce.infer import Inferred
 from testctl.reproduce.search import Trial
 
 
-def words(inferred: Inferred, trials: Sequence[Trial], closest: Trial | None, plan: Path | None) -> str:
+def result_text(inferred: Inferred, trials: Sequence[Trial], closest: Trial | None, plan: Path | None) -> str:
     """The result in lines."""
     if closest is None or closest.alignment is None:
         return f"none of {len(trials)} candidates could be run"
-    lines = [f"closest of {len(trials)}: {closest.words()}"]
+    lines = [f"closest of {len(trials)}: {closest.text()}"]
     for name, sums in closest.alignment.sums.items():
         apart = closest.alignment.apart.get(name)
         verdict = f"more than {WITHIN:.0%} apart: {', '.join(apart)}" if apart else f"within {WITHIN:.0%}"

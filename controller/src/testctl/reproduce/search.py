@@ -23,17 +23,17 @@ from testctl.testbeds.lab import LabTestbed
 MOST = 40
 """Candidates that are run."""
 _BYTES = "bytes"
-"""The application as the packets show it, beside those that were guessed."""
+"""The application as the packets show it, which guessed ones may replace."""
 _GRO = {"gro": "off"}
 _MUCH, _OTHERS = 0.3, 3
 """A share of the data, and congestion controls that are behind, with which the best one is clear."""
 _FAR = 2
-"""So many times more data that is the same is better by far."""
+"""This factor of data in common is better by far."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate: its values of what is swept, and the tuples of its plan.
+    """A candidate: its values of swept parameters, and the tuples of its plan.
 
     alignment  None where it could not be run; why: the reason
     """
@@ -53,9 +53,9 @@ class Trial:
         """The greater the closer."""
         return self.alignment.rank if self.alignment else (False, -1, 0, 0)
 
-    def words(self) -> str:
+    def text(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in self.values.items())
-        return f"{text}: {self.alignment.words() if self.alignment else self.why}"
+        return f"{text}: {self.alignment.text() if self.alignment else self.why}"
 
 
 def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None], most: int = MOST) -> None:
@@ -93,7 +93,7 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
                 run(change)
 
     run({})
-    applications = [{"application": words} for words in inferred.guessed]
+    applications = [{"application": name} for name in inferred.guessed]
     others = [*applications, _GRO, {"tso": "off"}, *({"kernel": name} for name in swept["kernel"][1:])]
     for change in applications:
         run(change)
@@ -149,11 +149,11 @@ def _tried(inferred: Inferred, values: Mapping[str, str], captured: Records, hos
     tuples = chosen(inferred, values)
     plan = load_plan(plan_text(inferred, "a capture", tuples).encode())
     try:
-        bed = LabTestbed.for_points(plan.points)
+        lab = LabTestbed.for_points(plan.points)
         with temporary("testctl-reproduce-") as home:
             raw = Path(home) / "raw"
             raw.mkdir()
-            spec, outcome = bed.run(plan.points[0], raw)
+            spec, outcome = lab.run(plan.points[0], raw)
             if outcome.skip or outcome.error:
                 return Trial(values, tuples, None, outcome.skip or outcome.error)
             made = of_hosts(make_records(spec, outcome, raw))

@@ -37,7 +37,7 @@ class Seen:
     ecn         of each host, the value of tcp_ecn that it acts by
     not_cc      {congestion control: why it is none}; first: those left, the likeliest first
     kept        share of the window after the first loss
-    old_window  whether the receive window after the first data is that of kernels before 6.6
+    old_window  whether the receive window does not grow with the first data, as before Linux 6.6
     """
 
     mtu: int | None

@@ -75,7 +75,7 @@ class Wire:
 
     hosts  the one that the first flow comes from, and the other
     flows  (name, whether the second host connects), in the order of the records
-    seen   those of `hosts` with a capture
+    seen   hosts with a capture
     ways   from the first host to the second, and back
     """
 
@@ -132,10 +132,10 @@ def _way(records: Records, ends: tuple[str, str], flows: tuple[tuple[str, bool],
     sent, got = _side(records, ends[0], True, flows), _side(records, ends[1], False, flows)
     paired = bool(len(sent["seq"])) and bool(len(got["seq"]))
     if not paired:
-        mine = sent if len(sent["seq"]) else got
-        none = np.full(len(mine["seq"]), -1)
-        sent_ns, got_ns = (mine["time_ns"], none) if mine is sent else (none, mine["time_ns"])
-        return _made(mine, sent_ns, got_ns, mine["ecn"], (got_ns >= 0).astype(np.int64), False)
+        side = sent if len(sent["seq"]) else got
+        none = np.full(len(side["seq"]), -1)
+        sent_ns, got_ns = (side["time_ns"], none) if side is sent else (none, side["time_ns"])
+        return _made(side, sent_ns, got_ns, side["ecn"], (got_ns >= 0).astype(np.int64), False)
     at, copies = _matched(sent, got)
     there = at >= 0
     got_ns = np.where(there, got["time_ns"][at], -1)
