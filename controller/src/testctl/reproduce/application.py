@@ -20,7 +20,7 @@ PAUSE_NS = 200_000
 """Silence after everything was acknowledged that is a pause of the application."""
 _SILENT = 4
 """ACKs of new data that TCP answers with nothing where the application has nothing, when it repairs no loss."""
-_CLOCK_NS = 5_000
+_CLOCK_NS = 20_000
 """How exact a time of the application is: a host takes some time from a write to the packet."""
 _REACTS_NS = 2_500
 """How long a host takes from an ACK to what it lets TCP send, at least."""
@@ -197,4 +197,4 @@ def _established(packets: dict[str, Array]) -> int:
 
 def _time(ns: int) -> int:
     """The roundest time that the packet's own allows: a little before it."""
-    return 0 if ns < _CLOCK_NS else roundest(ns - _CLOCK_NS, ns + _CLOCK_NS // 2)
+    return 0 if ns < _CLOCK_NS else roundest(ns - _CLOCK_NS, ns + _CLOCK_NS // 10)

@@ -12,6 +12,10 @@ from testctl.reproduce.application import Application
 from testctl.reproduce.port import roundest
 from testctl.reproduce.tuples import Tuple
 
+_LEAST_NS = 1_000_000
+MOST = 3
+"""Guesses, each of which is run."""
+
 
 def guesses(flows: Mapping[str, tuple[Application, ...]]) -> dict[str, tuple[Tuple, ...]]:
     """{what the application does: duration and pattern, of all flows alike}; {} where one closed apart from its data.
@@ -22,30 +26,37 @@ def guesses(flows: Mapping[str, tuple[Application, ...]]) -> dict[str, tuple[Tup
     apps = [conns[0] for conns in flows.values()]
     if any(app.close_ns is not None or app.start_ns or app.ended != "FIN" for app in apps):
         return {}
-    end = str(Duration(_before(min(app.quiet_ns[-1] for app in apps))))
+    end = _before(min(app.quiet_ns[-1] for app in apps))
     why = "guessed: times of the application shortly before the times of its packets"
     made = {}
-    for pattern in _patterns(apps):
-        values = {"duration": end} | ({"pattern": pattern} if pattern else {})
+    for pattern in _patterns(apps, end):
+        values = {"duration": str(Duration(end))} | ({"pattern": pattern} if pattern else {})
         tuples = [Tuple(name, param, (value,), why) for name in flows for param, value in values.items()]
-        made[f"{pattern or 'greedy'} until {end}"] = tuple(tuples)
+        made[f"{pattern or 'greedy'} until {Duration(end)}"] = tuple(tuples)
     return made
 
 
-def _patterns(apps: list[Application]) -> list[str]:
-    """on-off where writes followed pauses at multiples of a time, and a stall where it is only one; [""]: no pause."""
-    begins = {at for app in apps for at, _ in app.writes[1:]}
-    if not begins:
-        return [""]
-    every = gcd(*begins)
-    quiet = [
-        last - (at - every) for app in apps for (at, _), last in zip(app.writes[1:], app.quiet_ns[1:-1], strict=True)
+def _patterns(apps: list[Application], end: int) -> list[str]:
+    """At most MOST patterns whose writes begin, or end, when data followed pauses; [""]: there was none.
+
+    An application that is stopped in a write sends what that has left: so both begin and end may show.
+    """
+    pauses = [
+        (at, last) for app in apps for (at, _), last in zip(app.writes[1:], app.quiet_ns[1:-1], strict=True) if at < end
     ]
-    on = _before(min(quiet))
-    if not 0 < on < every:
-        return []
-    both = (f"stall at {Duration(on)} for {Duration(every - on)}", f"on-off {Duration(on)}/{Duration(every - on)}")
-    return list(both) if len(begins) == 1 else [both[1]]
+    if not pauses:
+        return [""]
+    every, single = gcd(*(at for at, _ in pauses)), len({at for at, _ in pauses}) == 1
+    made = []
+    for period in (every, every * 3, every * 2, every // 2):
+        ends = {at % period for at, _ in pauses} - {0}
+        on = ends.pop() if len(ends) == 1 else _before(min(last - (at - period) for at, last in pauses))
+        if ends or not _LEAST_NS <= on < period or period % _LEAST_NS or all(at % period for at, _ in pauses):
+            continue
+        if single and period == every:
+            made.append(f"stall at {Duration(on)} for {Duration(period - on)}")
+        made.append(f"on-off {Duration(on)}/{Duration(period - on)}")
+    return made[:MOST]
 
 
 def _before(ns: int) -> int:

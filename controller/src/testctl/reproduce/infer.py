@@ -31,7 +31,8 @@ HOSTS = ("sender", "receiver")
 KERNELS = ("6.12", "6.1")
 _KERNELS = {None: KERNELS, False: KERNELS[:1], True: KERNELS[1:]}
 """Those with the receive window of Seen.old_window."""
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
+_NAME = re.compile(r"(?!(true|false|null|yes|no|on|off|y|n)$)[a-z][a-z0-9_]{0,14}")
+"""Flows that keep their names: others might be no names of a plan, or not of YAML."""
 _EXACT_NS = 500
 _MOST_FLOWS = 200
 

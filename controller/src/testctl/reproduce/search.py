@@ -25,8 +25,6 @@ MOST = 40
 _BYTES = "bytes"
 """The application as the packets show it, which guessed ones may replace."""
 _GRO = {"gro": "off"}
-_MUCH, _OTHERS = 0.3, 3
-"""A share of the data, and congestion controls that are behind, with which the best one is clear."""
 _FAR = 2
 """This factor of data in common is better by far."""
 
@@ -67,11 +65,11 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
     values = {name: swept[name][0] for name in ("kernel", "cc", "tso", "gro")} | {"application": _BYTES}
     tried: set[tuple[str, ...]] = set()
     host = _side(inferred)
-    best, last = Trial(values, (), None), 0
+    best = Trial(values, (), None)
 
     def run(change: Mapping[str, str]) -> bool:
         """Whether it was better by far: likely the right congestion control."""
-        nonlocal best, last
+        nonlocal best
         now = {**best.values, **change}
         key = tuple(now.values())
         if key in tried or len(tried) >= most or best.whole:
@@ -79,7 +77,6 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
         tried.add(key)
         trial = _tried(inferred, now, captured, host)
         done(trial)
-        last = trial.alignment.timed if trial.alignment else 0
         if trial.rank <= best.rank:
             return False
         before, best = best, trial
@@ -100,27 +97,16 @@ def search(inferred: Inferred, captured: Records, done: Callable[[Trial], None],
     while True:
         if best.alignment and best.alignment.of_window:
             run(_GRO)
-        behind: list[int] = []
         for cc in swept["cc"]:
-            if _clear(best, behind):
+            if best.alignment and best.alignment.all_data:
                 break
-            count = len(tried)
-            ahead = run({"cc": cc})
-            behind += [last] * (len(tried) - count)
-            for change in applications if ahead else ():
-                run(change)
+            if run({"cc": cc}):
+                for change in applications:
+                    run(change)
         before = best.rank
         best_of(others)
         if best.rank[:2] == before[:2]:
             return
-
-
-def _clear(best: Trial, behind: Sequence[int]) -> bool:
-    """Whether no other congestion control need be run: all data is the same, or much, and of others less by far."""
-    if best.alignment is None:
-        return False
-    data, sent = best.alignment.timed, best.alignment.sent
-    return best.alignment.all_data or (data > _MUCH * sent and sum(_FAR * other < data for other in behind) >= _OTHERS)
 
 
 def _side(inferred: Inferred) -> tuple[str, str]:

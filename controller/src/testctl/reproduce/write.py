@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from testctl.reproduce.tuples import Tuple
 from testctl.results.atomic import naming_path, write_text
 
 _WIDTH = 116
+_BARE = re.compile(r"[a-z]+|[0-9]+|[0-9.]+[a-zA-Z]+")
+"""Values that YAML takes for what they are."""
 
 
 def plan_text(
@@ -31,9 +34,9 @@ def plan_text(
     lines += [f"about: {json.dumps(f'What {source} shows, again')}", "topology: pair", f"flows: {{{flows}}}", "tuples:"]
     for item in inferred.tuples if tuples is None else tuples:
         lines += [f"  {line}" for line in _comment(item.why)]
-        values = [json.dumps(value) for value in item.values]
+        values = [value if _BARE.fullmatch(value) else json.dumps(value) for value in item.values]
         value = values[0] if len(values) == 1 else f"[{', '.join(values)}]"
-        lines.append(f"  - [{json.dumps(item.entity)}, {item.param}, {value}]")
+        lines.append(f"  - [{item.entity}, {item.param}, {value}]")
     return "\n".join(lines) + "\n"
 
 
