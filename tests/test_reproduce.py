@@ -41,7 +41,12 @@ def test_round_trip(tmp_path: Path) -> None:
     (point,) = (tmp_path / "run" / "points").iterdir()
     kept = json.loads((point / "point.json").read_text())
     flows = [flow | {"options": {}} for flow in kept["flows"]]
-    nothing = {"settings": {}, "state": {}, "tuples": [], "flows": flows}  # of what was requested nothing is read
+    nothing: dict[str, object] = {
+        "settings": {},
+        "state": {},
+        "tuples": [],
+        "flows": flows,
+    }  # of what was requested nothing is read
     (point / "point.json").write_text(json.dumps(kept | nothing))
     text = call(tmp_path, "reproduce", "run", "--run", "--out", "again.yaml")
     assert "packets at the sender are the same, with their times" in text

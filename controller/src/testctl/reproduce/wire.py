@@ -202,17 +202,22 @@ def _matched(sent: dict[str, Ints], got: dict[str, Ints]) -> tuple[Ints, Ints]:
     differs = np.zeros(len(order), np.bool_)
     for column in both:
         differs[1:] |= column[order][1:] != column[order][:-1]
-    groups = np.split(order, np.flatnonzero(differs))
+    begins = np.flatnonzero(np.concatenate([[True], differs[1:]])) if len(order) else np.empty(0, np.int64)
+    sizes = np.diff(np.append(begins, len(order)))
+    lefts = np.add.reduceat(order < count, begins) if len(begins) else sizes  # of each group, which come first in it
     at, copies = np.full(count, -1), np.zeros(count, np.int64)
+    group = np.repeat(np.arange(len(begins)), sizes)
+    paired = np.flatnonzero((order < count) & (2 * lefts == sizes)[group])
+    at[order[paired]] = order[paired + lefts[group[paired]]] - count
+    copies[order[paired]] = 1
     unclear = []
-    for group in groups:
-        left, right = group[group < count], group[group >= count] - count
-        if len(left) == len(right) == 1:
-            at[left[0]], copies[left[0]] = right[0], 1
-        elif len(left) and len(right) >= len(left):
+    for number in np.flatnonzero((lefts > 0) & (lefts < sizes) & (2 * lefts != sizes)).tolist():
+        rows = order[begins[number] : begins[number] + sizes[number]]
+        left, right = rows[: lefts[number]], rows[lefts[number] :] - count
+        if len(right) > len(left):
             at[left], copies[left] = right[: len(left)], 1
             copies[left[-1]] += len(right) - len(left)
-        elif len(left) and len(right):
+        else:
             unclear.append((left, right))
     known = np.flatnonzero(at >= 0)
     by_arrival = known[np.argsort(at[known], kind="stable")]
