@@ -32,7 +32,12 @@ def test_data_at_the_end_of_a_write_too() -> None:
 def test_one_pause_is_a_stall_or_more() -> None:
     got = guessed((500, 210))
     assert "stall at 200ms for 300ms until 1s" in got
+    assert "stall at 100ms for 400ms until 1s" in got
     assert "on-off 200ms/300ms until 1s" in got
+
+
+def test_data_at_the_begin_of_the_only_pause() -> None:
+    assert "stall at 200ms for 300ms until 1s" in guessed((200, 190), (500, 240))
 
 
 def test_data_at_the_end_is_no_pause() -> None:

@@ -186,7 +186,11 @@ def _prompt(packets: dict[str, Array], carries: Array, ours: Array) -> tuple[flo
     idle = np.cumsum(carries & (acked >= np.concatenate([[0], sent[:-1]])))
     counted = asked & (idle == idle[before])
     at_once = min(_REACTS_NS + 10 * float(np.percentile(waits[asked], 10)), float(PAUSE_NS))
-    return at_once, float((waits[counted] <= at_once).mean()) if counted.any() else None
+    share = float((waits[counted] <= at_once).mean()) if counted.any() else None
+    if share is not None and share < PACED:  # where pacing is slow nothing is in flight between two packets
+        apart = np.diff(times[carries])
+        at_once = max(float(PAUSE_NS), 4 * float(np.percentile(apart[apart > at_once], 90)))
+    return at_once, share
 
 
 def _established(packets: dict[str, Array]) -> int:

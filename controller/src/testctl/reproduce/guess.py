@@ -13,7 +13,7 @@ from testctl.reproduce.port import roundest
 from testctl.reproduce.tuples import Tuple
 
 _LEAST_NS = 1_000_000
-MOST = 3
+MOST = 4
 """Guesses, each of which is run."""
 
 
@@ -46,15 +46,20 @@ def _patterns(apps: list[Application], end: int) -> list[str]:
     ]
     if not pauses:
         return [""]
-    every, single = gcd(*(at for at, _ in pauses)), len({at for at, _ in pauses}) == 1
+    begins = sorted({at for at, _ in pauses})
+    every = gcd(*begins)
     made = []
+    if len(begins) == 2:
+        made.append(f"stall at {Duration(begins[0])} for {Duration(begins[1] - begins[0])}")
+    elif len(begins) == 1:
+        stop = _before(min(last for _, last in pauses))
+        earlier = stop - 10 ** (len(str(stop)) - 1)  # a slow link drains a buffer for long
+        made += [f"stall at {Duration(on)} for {Duration(every - on)}" for on in (stop, earlier) if on >= _LEAST_NS]
     for period in (every, every * 3, every * 2, every // 2):
         ends = {at % period for at, _ in pauses} - {0}
         on = ends.pop() if len(ends) == 1 else _before(min(last - (at - period) for at, last in pauses))
         if ends or not _LEAST_NS <= on < period or period % _LEAST_NS or all(at % period for at, _ in pauses):
             continue
-        if single and period == every:
-            made.append(f"stall at {Duration(on)} for {Duration(period - on)}")
         made.append(f"on-off {Duration(on)}/{Duration(period - on)}")
     return made[:MOST]
 
