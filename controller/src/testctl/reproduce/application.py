@@ -24,6 +24,7 @@ _CLOCK_NS = 20_000
 """How exact a time of the application is: a host takes some time from a write to the packet."""
 _REACTS_NS = 2_500
 """How long a host takes from an ACK to what it lets TCP send, at least."""
+_ROUND_NS = 10_000_000
 PACED = 0.9
 """Share of the data that is sent at once, below which TCP paces."""
 
@@ -42,6 +43,7 @@ class Application:
     begun       whether its SYN was captured
     prompt      share of the data that was sent at once when an ACK had come; None: unknown
     kept        share of what was in flight that still was after the first recovery; None: there was none
+    hints       (round time, when new data was sent last before) of data that no packet caused, also without a pause
     quiet_ns    when the last new data before each write was sent, after the start; the last value is of the last write
     """
 
@@ -58,6 +60,7 @@ class Application:
     prompt: float | None = None
     kept: float | None = None
     quiet_ns: tuple[int, ...] = ()
+    hints: tuple[tuple[int, int], ...] = ()
 
     @property
     def bytes(self) -> int:
@@ -65,7 +68,9 @@ class Application:
 
     def like(self, other: Application) -> bool:
         """Whether both are connections of one flow that does the same on each."""
-        first, second = (replace(app, conn=0, start_ns=0, prompt=None, kept=None, quiet_ns=()) for app in (self, other))
+        first, second = (
+            replace(app, conn=0, start_ns=0, prompt=None, kept=None, quiet_ns=(), hints=()) for app in (self, other)
+        )
         return first == second and abs(self.start_ns - other.start_ns) < 1_000_000
 
 
@@ -107,7 +112,7 @@ def _application(
     return Application(
         flow, conn, forward, reverse, start, scan.writes(start, _established(packets)), scan.close_ns,
         size[not reverse], scan.ended, bool(syn.any()), scan.prompt, scan.kept,
-        tuple(at - start for at in (*scan.quiet, scan.last)),
+        tuple(at - start for at in (*scan.quiet, scan.last)), tuple(scan.hints),
     )  # fmt: skip
 
 
@@ -126,6 +131,7 @@ class _Scan:
     last: int = 0
     begins: list[tuple[int, int]] = field(default_factory=list)
     quiet: list[int] = field(default_factory=list)
+    hints: list[tuple[int, int]] = field(default_factory=list)
 
     def writes(self, start: int, established: int) -> tuple[tuple[int, int], ...]:
         """(time after the start, bytes) of each."""
@@ -158,6 +164,8 @@ def _scan(packets: dict[str, Array], way: int, start: int) -> _Scan:
             if not scan.begins or (paused and now - came > at_once):
                 scan.begins.append((now, scan.sent))
                 scan.quiet.append(scan.last)
+            elif now - came > at_once and acked >= recover and not paced and _time(now - start) % _ROUND_NS == 0:
+                scan.hints.append((_time(now - start), scan.last - start))
             scan.sent, scan.last = reached, now
         elif is_data:
             flight, recover = flight or scan.sent - acked, scan.sent

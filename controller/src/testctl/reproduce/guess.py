@@ -44,6 +44,7 @@ def _patterns(apps: list[Application], end: int) -> list[str]:
     pauses = [
         (at, last) for app in apps for (at, _), last in zip(app.writes[1:], app.quiet_ns[1:-1], strict=True) if at < end
     ]
+    pauses += [(at, last) for app in apps for at, last in app.hints if last < at < end]
     if not pauses:
         return [""]
     begins = sorted({at for at, _ in pauses})
