@@ -14,7 +14,7 @@ from testctl.reproduce.tuples import Tuple
 
 _LEAST_NS = 1_000_000
 MOST = 4
-"""Guesses, each of which is run."""
+"""Guesses; each is run."""
 
 
 def guesses(flows: Mapping[str, tuple[Application, ...]]) -> dict[str, tuple[Tuple, ...]]:
