@@ -99,7 +99,7 @@ LONG = "x" * 300
 RUNS = ("none", "file", "empty", "damaged", "", "../", "run/points", "plan.yaml", LONG)
 
 OF_RUNS = ("show {}", "report {}", "compare run {}", "compare {} run", "series {} loss --flow bulk", "shrink {} loss",
-           "replay {} loss")  # fmt: skip
+           "replay {} loss", "reproduce {} loss")  # fmt: skip
 FILES = ("none.yaml", "file", "empty", "", "run/summary.json")
 OF_FILES = ("plan {}", "run {}", "aa {} --testbed netns", "nightly {} --budget 1m", "papers {}", "topologies ./{}")
 SETS = ("--set x", "--set hosts.cc=", "--set hosts.nonsense=1", "--set =", "--set hosts.cc=[", "--without hosts",

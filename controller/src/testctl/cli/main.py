@@ -35,6 +35,7 @@ from testctl.cli import (
     papers,
     prune,
     replay,
+    reproduce,
     runs,
     serve,
     shows,
@@ -72,7 +73,7 @@ def _options(
 
 for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, export, serve):
     module.add_to(app)
-for module in (compare, history, bisect, shrink, replay, info, prune):
+for module in (compare, history, bisect, shrink, replay, reproduce, info, prune):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run, a plan inferred from its packets alone, and that plan's run: the packets at the sender are the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from testctl.plan import load_plan
+
+PLAN = """
+topology: pair
+flows: {bulk: sender -> receiver, other: sender -> receiver}
+tuples:
+  - [hosts, cc, scalable]
+  - [hosts, gro, on]
+  - [switch:receiver, rate, 20mbit]
+  - [switch:receiver, buffer, 250kB]
+  - [switch, delay, 3ms]
+  - [switch, fate, "drop data 20-22,90 of bulk, first"]
+  - [bulk, bytes, 300kB]
+  - [other, pattern, "schedule 0s:40kB,200ms:90kB"]
+"""
+
+
+def call(where: Path, *words: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "testctl.cli.main", *words], cwd=where, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.lab
+def test_round_trip(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PLAN)
+    call(tmp_path, "run", "plan.yaml", "--out", "run")
+    (point,) = (tmp_path / "run" / "points").iterdir()
+    kept = json.loads((point / "point.json").read_text())
+    flows = [flow | {"options": {}} for flow in kept["flows"]]
+    nothing: dict[str, object] = {
+        "settings": {},
+        "state": {},
+        "tuples": [],
+        "flows": flows,
+    }  # of what was requested nothing is read
+    (point / "point.json").write_text(json.dumps(kept | nothing))
+    text = call(tmp_path, "reproduce", "run", "--run", "--out", "again.yaml")
+    assert "packets at the sender are the same, with their times" in text
+    assert "other causes of the same packets can't be excluded" in text
+    values = {(item.entity, item.param): item.texts for item in load_plan(tmp_path / "again.yaml").assignments}
+    assert values["switch:receiver", "rate"] == ("20mbit",)
+    assert values["switch", "fate"] == ("drop data 20-22,90 of bulk, first",)
+    assert values["hosts", "cc"] == ("scalable",)
+    assert "exists already" in call(tmp_path, "reproduce", "run", "--out", "again.yaml", code=2)
+    assert "want --run or --out" in call(tmp_path, "reproduce", "run", "--json", code=2)
