@@ -18,23 +18,29 @@ from testctl.cli.exit_code import exit_code
 from testctl.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from testctl.analyse import Chosen
+    from testctl.analyse.ends import At
+    from testctl.results import Run, RunWriter
 
 WIDTH = 80
+Captured = Annotated[
+    Literal["client", "server", "between"] | None,
+    typer.Option("--at", help="where the (first) capture was made, if it does not show that"),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option("--only", metavar="END", help="connections with this address, port or address:port alone"),
+]
 
 
 def analyse(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="pcap or pcapng; gzip, zstd; two: of both ends of connections")
     ],
-    at: Annotated[
-        Literal["client", "server", "between"] | None,
-        typer.Option("--at", help="where the (first) file was captured, if it does not show that"),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="END", help="connections with this address, port or address:port alone"),
-    ] = None,
+    at: Captured = None,
+    only: Only = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="the run's directory (default: results/<time>-capture)")
     ] = None,
@@ -46,22 +52,13 @@ def analyse(
     Exit code 0; 1 where a connection breaks a MUST of an RFC; 2 for files that can't be analysed; 3 for too little
     memory.
     """
-    from testctl.analyse import analyse_files, check_memory, choose, lines, listed, need_bytes, scan
-    from testctl.records.errors import RecordsError
+    from testctl.analyse import lines, listed
     from testctl.results import RunWriter
 
-    try:
-        chosen = choose([scan(path) for path in files], at, only or ())
-        try:
-            check_memory(chosen, files)
-        except TestbedError:
-            print("\n".join(lines(listed(chosen))))
-            raise
-        need = need_bytes(chosen)
-        writer = RunWriter.create_at(out, need=need) if out else RunWriter.create(results, "capture", need=need)
-        run = analyse_files(files, writer, chosen, _command(files, at, only or ()))
-    except RecordsError as error:
-        raise PlanError(str(error)) from error
+    def writer(need: int) -> RunWriter:
+        return RunWriter.create_at(out, need=need) if out else RunWriter.create(results, "capture", need=need)
+
+    run, chosen = analysed(files, at, only or (), writer)
     (point,) = run.points
     entries = listed(chosen, point)
     if as_json:
@@ -75,6 +72,28 @@ def analyse(
     sys.exit(exit_code(run))
 
 
+def analysed(
+    files: list[Path], at: At | None, only: Sequence[str], writer: Callable[[int], RunWriter]
+) -> tuple[Run, Chosen]:
+    """The run with one point that a capture becomes, and its connections.
+
+    writer: from the bytes that it needs on the disk.  Raises PlanError, TestbedError (too little memory).
+    """
+    from testctl.analyse import analyse_files, check_memory, choose, lines, listed, need_bytes, scan
+    from testctl.records.errors import RecordsError
+
+    try:
+        chosen = choose([scan(path) for path in files], at, only)
+        try:
+            check_memory(chosen, files)
+        except TestbedError:
+            print("\n".join(lines(listed(chosen))))
+            raise
+        return analyse_files(files, writer(need_bytes(chosen)), chosen, _command(files, at, only)), chosen
+    except RecordsError as error:
+        raise PlanError(str(error)) from error
+
+
 def _print_head(chosen: Chosen, notes: list[str]) -> None:
     count = sum(len(flow.members) for flow in chosen.flows)
     print(f"{count} connection{'s' if count > 1 else ''}, {chosen.packets} packets of TCP")
@@ -83,7 +102,7 @@ def _print_head(chosen: Chosen, notes: list[str]) -> None:
     print()
 
 
-def _command(files: list[Path], at: str | None, only: list[str] | tuple[str, ...]) -> str:
+def _command(files: list[Path], at: str | None, only: Sequence[str]) -> str:
     words = ["testctl", "analyse", *map(str, files), *(["--at", at] if at else [])]
     return shlex.join([*words, *(word for end in only for word in ("--only", end))])
 

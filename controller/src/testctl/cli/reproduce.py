@@ -13,20 +13,29 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
+from testctl.cli.analyse import Captured, Only
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
-from testctl.cli.shows import RunDir
 
 if TYPE_CHECKING:
     from testctl.reproduce.search import Trial
 
 
 def reproduce(
-    run: RunDir,
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN|FILE", help="a run's directory, or a capture", autocompletion=complete.runs),
+    ],
     point: Annotated[
         str | None,
-        typer.Argument(metavar="[POINT]", help="not needed of one alone", autocompletion=complete.points),
+        typer.Argument(
+            metavar="[POINT|FILE]",
+            help="the point, not needed of one alone; the capture of the other end",
+            autocompletion=complete.points,
+        ),
     ] = None,
+    at: Captured = None,
+    only: Only = None,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="PLAN", help="the plan to write; without it printed")
     ] = None,
@@ -36,19 +45,30 @@ def reproduce(
     most: Annotated[int, typer.Option("--max-runs", min=1, help="with --run: end after so many candidates")] = 40,
     as_json: AsJson = False,
 ) -> None:
-    """Infer a plan from a point's packets alone: what was seen becomes tuples, what was lost packet actions.
+    """Infer a plan from the packets of a point or of anybody's capture: tuples of what was seen, packet actions of what
+    was lost.
 
     With --run the candidates are run, the likeliest first, and the plan is of the closest one.  Exit 1 when not all
     packets at the sender are the same, 3 when none could be run.
     """
+    from testctl.cli.analyse import analysed
     from testctl.reproduce.command import infer_point
     from testctl.reproduce.report import result_text, to_json
     from testctl.reproduce.search import search
     from testctl.reproduce.write import plan_text, write_plan
+    from testctl.results import RunWriter
+    from testctl.system.temporary import temporary
 
     if as_json and not run_it and out is None:
         raise PlanError("--json: want --run or --out; without them the plan is printed")
-    records, inferred, name = infer_point(run, point)
+    if run.is_dir():
+        records, inferred, name = infer_point(run, point)
+    else:
+        with temporary("testctl-reproduce-") as place:
+            files = [run] if point is None else [run, Path(point)]
+            whole, _ = analysed(files, at, only or (), lambda need: RunWriter.create_at(place / "capture", need=need))
+            records, inferred, _ = infer_point(whole.path, None)
+            name = " and ".join(file.name for file in files)
     if not run_it:
         written = plan_text(inferred, name)
         if out is None:
