@@ -145,6 +145,9 @@ def test_nothing_is_sent_beyond_the_congestion_window(pipe: int, time: int, coun
     """RFC 5681, 3.1: but a tail loss probe, after a time."""
     sent = f"{time} send open una 0 nxt 11000 cwnd 10 ssthresh 99 pipe {pipe} prior 10 delivered 1\n"
     assert violations("cwnd-respected", FIRST, trace=SENT + sent) == count
+    fin = FIRST + "20000 a > FA 10000:10999 ack 0"
+    for release, broken in (("6.12", count), ("6.1", 0)):
+        assert violations("cwnd-respected", fin, trace=SENT + sent, kernel=release) == broken
 
 
 @pytest.mark.parametrize(("cwnd", "state", "count"), [(12, "open", 0), (13, "open", 1), (13, "recovery", 0)])
