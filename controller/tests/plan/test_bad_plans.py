@@ -75,7 +75,7 @@ DISTRIBUTED = {
 FIELDS = {
     GOOD + "repaet: 2": "4:1: no field named repaet; did you mean repeat?",
     GOOD + "x: 2": "4:1: no field named x; want one of about, topology, flows, groups, tuples, design, repeat, seed, "
-    "exclude, expect, figures",
+    "exclude, expect, allow, figures",
     GOOD + "repeat: 0": "4:9: repeat: want a whole number from 1 to 10000; got 0",
     GOOD + "repeat: many": "4:9: repeat: want a whole number from 1 to 10000; got many",
     GOOD + "seed: 1.5": "4:7: seed: want a whole number from 0 to 2147483647; got 1.5",

@@ -8,6 +8,7 @@ lists the link types.  The file is read in pieces, so that memory depends on its
 from __future__ import annotations
 
 import ctypes
+import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -130,7 +131,7 @@ def sort(path: Path, records: int) -> None:
     to = np.memmap(sorted_path, np.uint8, "r+")
     library.capture_reorder(data.ctypes.data, places.ctypes.data, count, to.ctypes.data)
     del to
-    sorted_path.replace(path)
+    shutil.move(sorted_path, path)  # a temporary file: nothing to sync
 
 
 @contextmanager
