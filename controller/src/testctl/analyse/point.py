@@ -78,10 +78,10 @@ def records_of(sides: Sequence[Side], flows: Sequence[CapturedFlow], reverse: Se
     mtus = [mtu_of(sides[0].scanned.connections[members], flow.family) for flow, members in
             zip(flows, sides[0].members, strict=True)]  # fmt: skip
     paths = {f"file{number}": work / f"file{number}.pcap" for number in range(len(sides))}
-    for side, path in zip(sides, paths.values(), strict=True):
+    for side, (name, path) in zip(sides, list(paths.items()), strict=True):
         write(side.scanned.path, _targets(side, flows, mtus), path, base_ns, side.clock)
         if side.scanned.backwards:
-            sort(path, side.scanned.tcp)
+            paths[name] = sort(path, side.scanned.tcp)
     packets, notes = read_packets(paths, *_stand_in(flows, mtus))
     for path in paths.values():
         path.unlink()

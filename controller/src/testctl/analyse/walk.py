@@ -8,7 +8,6 @@ lists the link types.  The file is read in pieces, so that memory depends on its
 from __future__ import annotations
 
 import ctypes
-import shutil
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -117,8 +116,8 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNC
         _pass(path, walk, flush)
 
 
-def sort(path: Path, records: int) -> None:
-    """Put the records of a file that write() wrote in order of time; records: at least their number."""
+def sort(path: Path, records: int) -> Path:
+    """A file with the records of one that write() wrote, which is removed, by time; records: at least their number."""
     data = np.memmap(path, np.uint8, "r")
     time_ns, places = np.empty(records, np.int64), np.empty(records, np.uint64)
     library = c.library()
@@ -131,7 +130,8 @@ def sort(path: Path, records: int) -> None:
     to = np.memmap(sorted_path, np.uint8, "r+")
     library.capture_reorder(data.ctypes.data, places.ctypes.data, count, to.ctypes.data)
     del to
-    shutil.move(sorted_path, path)  # a temporary file: nothing to sync
+    path.unlink()
+    return sorted_path
 
 
 @contextmanager
