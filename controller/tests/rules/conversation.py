@@ -49,6 +49,7 @@ def records(
     options: Mapping[str, Any] | None = None,
     events: Any = None,
     counters: Mapping[str, Any] | None = None,
+    outcome: Outcome | None = None,
 ) -> Records:
     """Records of these packets.
 
@@ -94,7 +95,9 @@ def records(
     flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow,))
     tcp_info = TCP_INFO.empty_table()
-    return Records(packets, tcp_info, dict(counters or {}), Outcome(), point, tcp_events=events)
+    return Records(
+        packets, tcp_info, dict(counters or {}), outcome or Outcome(wall={"traffic": 1.0}), point, tcp_events=events
+    )
 
 
 def _set(row: dict[str, Any], key: str, value: str) -> None:

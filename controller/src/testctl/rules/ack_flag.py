@@ -12,6 +12,7 @@ SPEC = RuleSpec(
     must="Every segment but the first SYN and a reset has the ACK flag.",
     source="RFC 9293, 3.1",
     level="MUST",
+    any_clock=True,
     quote="Once a connection is established, this is always sent.",
 )
 

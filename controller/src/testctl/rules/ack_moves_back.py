@@ -12,6 +12,7 @@ SPEC = RuleSpec(
     must="ACK numbers of a connection never decrease.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    any_clock=True,
     quote="RCV.NXT is advanced over the data accepted",
 )
 

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="An ACK number is at most the end of what has arrived without a gap.",
     source="RFC 9293, 3.4",
     level="MUST",
+    any_clock=True,
     quote="the acknowledgment number is the sequence number of the next octet the sender of the segment expects",
 )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -24,7 +25,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(trace.delayed)
     edge = trace["ack"] + trace["window"]
     # A keepalive or window probe is a pure ACK too, with a number below the next.
-    last = edge[trace.latest(trace.out & trace.has(ACK) & ~trace.has(RST))]
+    answers = trace.out & trace.has(ACK) & ~trace.has(RST)
+    last = np.where(trace.latest(answers) >= 0, edge[trace.latest(answers)], NEVER)
     acks = trace.out & trace.pure_ack & (edge <= last) & (trace["seq"] >= trace.nxt)
     ones = np.ones(len(trace), np.int64)
     sent, came = trace.count(ones, acks), trace.count(trace["segs"], ~trace.out)
@@ -32,7 +34,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     instant = trace.instant
     latest = trace.latest(trace.out)
     before = latest[instant]
-    before = np.where(edge[before] > last[before], latest[before], before)  # a window update answers no packet
+    update = (before >= 0) & (latest[before] >= 0) & (edge[before] > last[before])  # which answers no packet
+    before = np.where(update, latest[before], before)
     known = before >= 0
     since = came - np.where(known, came[before], 0)
     own = sent - sent[instant]

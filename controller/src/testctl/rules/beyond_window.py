@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="Data ends at or below the right edge of the window that the peer offered; one byte more is a window probe.",
     source="RFC 9293, 3.8.6",
     level="MUST",
+    any_clock=True,
     quote="The sending TCP peer packages the data to be transmitted into segments that fit the current window",
 )
 

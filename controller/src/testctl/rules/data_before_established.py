@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="No data leaves before the host's SYN is acknowledged, except with TCP Fast Open.",
     source="RFC 9293, 3.10.2",
     level="MUST",
+    any_clock=True,
     quote="Queue the data for transmission after entering ESTABLISHED state.",
 )
 

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="TCP sends nothing with CE.",
     source="RFC 3168, 5",
     level="MUST",
+    any_clock=True,
     quote="The CE codepoint '11' is set by a router to indicate congestion to the end nodes.",
 )
 

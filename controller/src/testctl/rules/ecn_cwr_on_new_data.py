@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="No retransmission and no packet without data has CWR.",
     source="RFC 3168, 6.1.2",
     level="SHOULD",
+    any_clock=True,
     quote="the CWR bit in the TCP header SHOULD NOT be set on retransmitted packets",
 )
 

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="ACKs without data are not ECN-capable.",
     source="RFC 3168, 6.1.4",
     level="MUST",
+    any_clock=True,
     quote="pure acknowledgement packets (e.g., packets that do not contain any accompanying data) MUST be sent with "
     "the not-ECT codepoint",
     linux="Congestion control with TCP_CONG_NEEDS_ECN (dctcp) has ECT on every packet (tcp_ecn_send()).",

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="New data of a connection that uses ECN is ECN-capable.",
     source="RFC 3168, 6.1.2",
     level="SHOULD",
+    any_clock=True,
     quote="For a TCP connection using ECN, new data packets are transmitted with an ECT codepoint set in the IP "
     "header.",
 )

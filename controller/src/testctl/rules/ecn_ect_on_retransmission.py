@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Data that was sent before is not ECN-capable when it is sent again.",
     source="RFC 3168, 6.1.5",
     level="MUST",
+    any_clock=True,
     quote="ECN-capable TCP implementations MUST NOT set either ECT codepoint (ECT(0) or ECT(1)) in the IP header for "
     "retransmitted data packets",
     linux="Congestion control with TCP_CONG_NEEDS_ECN (dctcp) has ECT on every packet (tcp_ecn_send()).",

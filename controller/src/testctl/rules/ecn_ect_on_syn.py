@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="SYN and SYN-ACK are not ECN-capable.",
     source="RFC 3168, 6.1.1",
     level="MUST",
+    any_clock=True,
     quote="A host MUST NOT set ECT on SYN or SYN-ACK packets.",
     linux="Congestion control with TCP_CONG_NEEDS_ECN (dctcp) has ECT on them (tcp_ecn_send_syn(), "
     "tcp_ecn_send_synack()), an experiment that RFC 8311, 4.3 allows.",

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="Data has no ECT where the handshake did not agree on ECN.",
     source="RFC 3168, 6.1.1",
     level="MUST",
+    any_clock=True,
     quote="A host MUST NOT set ECT on data packets unless it has sent at least one ECN-setup SYN or ECN-setup SYN-ACK "
     "packet, and has received at least one ECN-setup SYN or ECN-setup SYN-ACK packet",
     linux="Congestion control with TCP_CONG_NEEDS_ECN (dctcp) has ECT on all that it sends, agreed or not "

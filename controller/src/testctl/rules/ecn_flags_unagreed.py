@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="ECE, CWR and AE are zero behind a handshake that did not agree on ECN.",
     source="RFC 9293, 3.1",
     level="MUST",
+    any_clock=True,
     quote="Must be zero in generated segments and must be ignored in received segments if the corresponding future "
     "features are not implemented by the sending or receiving host.",
 )

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="A SYN-ACK has ECE without CWR only if a SYN with both had arrived.",
     source="RFC 3168, 6.1.1",
     level="MUST",
+    any_clock=True,
     quote="If a host has received an ECN-setup SYN packet, then it MAY send an ECN-setup SYN-ACK packet. Otherwise, it "
     "MUST NOT send an ECN-setup SYN-ACK packet.",
 )

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="Nothing new is sent behind the FIN, and a FIN that is sent again has the same number.",
     source="RFC 9293, 3.6",
     level="MUST",
+    any_clock=True,
     quote="CLOSE is an operation meaning 'I have no more data to send.'",
 )
 

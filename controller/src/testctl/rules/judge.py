@@ -13,6 +13,8 @@ from testctl.rules.core.registry import rules
 from testctl.rules.core.spec import Found, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
 
+_BY_THE_WALL_CLOCK = "by the wall clock a capture does not tell when TCP dealt with what it has"
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -57,7 +59,9 @@ def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
                 continue
             for name, rule in rules().items():
                 if not names or name in names:
-                    why = records.outcome.unjudged.get(flow.name)
+                    why = records.outcome.unjudged.get(flow.name) or (
+                        _BY_THE_WALL_CLOCK if trace.late_capture and not rule.spec.any_clock else ""
+                    )
                     yield Verdict(name, trace, undecided(why) if why else rule.check(trace, other))
         for trace in filter(None, traces):
             trace.forget()

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Keepalive probes are off unless the application wants them, and wait for its interval after anything came.",
     source="RFC 9293, 3.8.4",
     level="MUST",
+    any_clock=True,
     linux="What is not acceptable, as the peer's own probe, does not count as heard (tcp_validate_incoming()).",
     quote="the application MUST be able to turn them on or off for each TCP connection, and they MUST default to off",
 )

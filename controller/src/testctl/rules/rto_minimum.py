@@ -12,6 +12,7 @@ SPEC = RuleSpec(
     must="A timeout comes no sooner after the transmission than the minimum of the RTO.",
     source="RFC 6298, 2.4",
     level="SHOULD",
+    any_clock=True,
     quote="if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second",
     linux="The minimum is 200 ms: TCP_RTO_MIN in include/net/tcp.h; or what the route's rto_min (2.6.23) or "
     "net.ipv4.tcp_rto_min_us (6.11) says.",

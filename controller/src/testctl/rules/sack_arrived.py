@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="All of a SACK block had arrived.",
     source="RFC 2018, 3",
     level="MUST",
+    any_clock=True,
     quote="Each contiguous block of data queued at the data receiver is defined in the SACK option",
 )
 

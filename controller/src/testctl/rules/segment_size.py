@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="Packets are no longer than the host's MTU, nor than the peer's, from which it has its MSS option.",
     source="RFC 9293, 3.7.1",
     level="MUST",
+    any_clock=True,
     quote="the 'effective send MSS' MUST be the smaller (MUST-16) of the send MSS [...] and the largest transmission "
     "size permitted by the IP layer",
 )

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="New data and the FIN begin where what was sent before ends.",
     source="RFC 9293, 3.4",
     level="MUST",
+    any_clock=True,
     quote="A fundamental notion in the design is that every octet of data sent over a TCP connection has a sequence "
     "number.",
 )

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A SYN-ACK acknowledges the SYN, and no more than what came with it.",
     source="RFC 9293, 3.10.7.2",
     level="MUST",
+    any_clock=True,
     quote="Set RCV.NXT to SEG.SEQ+1 [...] and a SYN segment sent of the form: <SEQ=ISS><ACK=RCV.NXT><CTL=SYN,ACK>",
 )
 

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A SYN is sent again after 1 s at least, and each time after twice the time before.",
     source="RFC 6298, 2.1 and 5.5",
     level="MUST",
+    any_clock=True,
     quote="Until a round-trip time (RTT) measurement has been made …, the sender SHOULD set RTO <- 1 second",
     linux="Since 6.5 the first four intervals are 1 s each: net.ipv4.tcp_syn_linear_timeouts, ip-sysctl.rst.",
 )

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="A SYN or SYN-ACK that is sent again has the initial sequence number of the first.",
     source="RFC 6298, 5.4",
     level="MUST",
+    any_clock=True,
     quote="Retransmit the earliest segment that has not been acknowledged by the TCP receiver.",
 )
 

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A SYN-ACK is sent again at once for a SYN, else after 1 s at least, and each time after twice the time.",
     source="RFC 6298, 2.1 and 5.5",
     level="MUST",
+    any_clock=True,
     quote="The host MUST set RTO <- RTO * 2",
 )
 

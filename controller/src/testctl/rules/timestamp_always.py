@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="Where the handshake agreed on timestamps, every packet but a RST has them.",
     source="RFC 7323, 3.2",
     level="MUST",
+    any_clock=True,
     quote="Once TSopt has been successfully negotiated [...] the TSopt MUST be sent in every non-<RST> segment for the "
     "duration of the connection",
 )

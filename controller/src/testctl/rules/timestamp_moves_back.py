@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="The timestamps of a host's packets never decrease.",
     source="RFC 7323, 5.2",
     level="MUST",
+    any_clock=True,
     quote="the timestamp value sent in a segment is monotonically non-decreasing",
 )
 _HALF = 1 << 31

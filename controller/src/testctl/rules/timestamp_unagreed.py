@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="A SYN-ACK has timestamps only if the SYN had, and the packets behind them only if both had.",
     source="RFC 7323, 3.2",
     level="MUST",
+    any_clock=True,
     quote="MAY send a TSopt in <SYN,ACK> only if it received a TSopt in the initial <SYN> segment for the connection",
 )
 

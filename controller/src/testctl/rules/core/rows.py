@@ -244,7 +244,14 @@ class Rows:
     @cached_property
     def exact(self) -> bool:
         """Whether times are virtual: events at the same instant have the same time."""
-        return not self.records.outcome.clocks and self.records.outcome.placement == {}
+        return bool(self.records.outcome.wall)
+
+    @property
+    def late_capture(self) -> bool:
+        """Whether a testbed by the wall clock captured it: a busy machine's TCP is late by any time.  Who analyses a
+        capture of their own decides by themselves what to think of a violation."""
+        outcome = self.records.outcome
+        return not self.exact and (bool(outcome.placement) or not outcome.clocks)
 
     @cached_property
     def instant(self) -> Ints:

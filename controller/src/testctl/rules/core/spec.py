@@ -25,6 +25,7 @@ class RuleSpec:
     source   the RFC and the section that asks for it, such as "RFC 5681, 4.2"
     level    its word there; "Linux": no RFC asks for it, and Linux does it
     quote    the standard's own sentence, or the part of it that counts
+    any_clock  whether it holds of a capture by the wall clock, which does not tell when TCP dealt with what it has
     linux    where Linux is known to differ, since which release, and where that is written; "": nowhere
     """
 
@@ -34,6 +35,7 @@ class RuleSpec:
     level: Level
     quote: str
     linux: str = ""
+    any_clock: bool = False
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", self.name):
