@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from testctl.analyse import scan
 from testctl.api import load
-from testctl.cli.main import main
+from testctl.cli.main import app, main
 from testctl.records.errors import RecordsError
+from typer.testing import CliRunner
 
 from controller.tests.analyse import written as w
 
@@ -73,12 +74,12 @@ def test_more_than_two_files_and_unknown_ends_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = w.write(tmp_path / "x", WHOLE)
-    middle = w.write(tmp_path / "y", w.pcap(w.conversation()[3:]))
+    middle, other = (w.write(tmp_path / name, w.pcap(w.conversation()[3:])) for name in "yz")
     for words, want in (
         ([file, file, file], "want one file, or two that were captured at the two ends; got 3"),
         ([file, "--only", "444"], "--only 444: want an end of a connection of "),
-        ([middle, middle], "want --at client or --at server for the first"),
-        ([middle, middle, "--at", "between"], "--at between: want one file"),
+        ([middle, other], "want --at client or --at server for the first"),
+        ([middle, other, "--at", "between"], "--at between: want one file"),
     ):
         assert called(monkeypatch, "analyse", *words) == 2
         assert want in capsys.readouterr().err
@@ -131,3 +132,25 @@ def test_ipv6_addresses_are_shown_as_they_are(
     assert "\nfd00::1.40000-fe80::2.80\n" in capsys.readouterr().out
     (point,) = (tmp_path / "run" / "points").iterdir()
     assert "fd00::1.40000-fe80::2.80" in _shown(monkeypatch, capsys, ["show", tmp_path / "run", point.name])
+
+
+def test_the_same_file_twice_and_ends_that_are_exchanged(tmp_path: Path) -> None:
+    raw = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss" / "raw"
+    ends = [raw / host / "capture.pcap" for host in ("sender", "receiver")]
+    for argv, error in (
+        ([ends[0], ends[0], "--at", "client"], "want two files of the two ends; got one twice"),
+        ([*ends, "--at", "server"], "shortest round trip would be negative: exchange --at client and --at server"),
+        ([tmp_path / "a\x1b[31m.pcap"], "want a file's name that can be shown"),
+    ):
+        done = CliRunner().invoke(app, ["analyse", *map(str, argv), "--out", str(tmp_path / "run")])
+        assert error in str(done.exception), done.output
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_the_list_has_the_senders_numbers_whatever_the_files_order(tmp_path: Path) -> None:
+    raw = Path(__file__).parents[1] / "metrics" / "fixtures" / "loss" / "raw"
+    ends = [str(raw / host / "capture.pcap") for host in ("sender", "receiver")]
+    for number, files in enumerate((ends, ends[::-1])):
+        done = CliRunner().invoke(app, ["analyse", *files, "--out", str(tmp_path / str(number)), "--json"])
+        (listed,) = json.loads(done.stdout)["connections"]
+        assert (listed["up"], listed["again"]) == (352_808, 71)

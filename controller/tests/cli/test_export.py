@@ -42,7 +42,9 @@ def test_the_command_writes_both_and_packs_what_ends_in_gz(talk: RunPoint, comma
     [
         ((), "want --perfetto FILE, --qlog FILE or both; got neither"),
         (("--qlog", "{run}/none/a.qlog"), "want a file in an existing directory"),
-        (("--qlog", "{run}/points"), "want a file to write; got a directory"),
+        (("--qlog", "{run}/points"), "want a file to write; got a directory or a device"),
+        (("--qlog", "/dev/null"), "want a file to write; got a directory or a device"),
+        (("--qlog", "{run}/x", "--perfetto", "{run}/x"), "want a file for each form; got {run}/x twice"),
         (("--qlog", "{run}/a.qlog", "--flow", "none"), "--flow none: want one of bulk"),
     ],
 )
@@ -52,7 +54,7 @@ def test_what_can_not_be_exported_is_refused_and_nothing_is_written(
     run = talk.path.parents[1]
     code, out, err = command("export", str(run), "synth", *(word.format(run=run) for word in words))
     assert (code, out) == (2, "")
-    assert want in err
+    assert want.format(run=run) in err
     assert [path.name for path in run.iterdir()] == ["points"]
 
 

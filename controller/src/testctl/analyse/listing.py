@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from testctl.analyse.point import Side
 from testctl.analyse.run import Chosen
 from testctl.core.units import show_metric, show_rate, show_time
 from testctl.core.words import counted
@@ -69,8 +70,9 @@ def listed(chosen: Chosen, point: RunPoint | None = None) -> list[Listed]:
     base_ns = min(one.first_ns for one in chosen.sides)
     stalls = _stalls(point) if point is not None else {}
     made = []
-    for flow, members in zip(chosen.flows, side.members, strict=True):
+    for number, (flow, members) in enumerate(zip(chosen.flows, side.members, strict=True)):
         some, client = side.scanned.connections[members], side.client[members]
+        sent = np.max([_sent(one, number) for one in chosen.sides], axis=0)  # the sender's own file has all of it
         rows = np.arange(len(some))
         start, end = int(some["first_ns"].min()), int(some["last_ns"].max())
         entry = Listed(
@@ -79,16 +81,24 @@ def listed(chosen: Chosen, point: RunPoint | None = None) -> list[Listed]:
             start_s=(start - side.clock.offset_ns - base_ns) / 1e9,
             duration_s=(end - start) / 1e9,
             packets=int(some["packets"].sum()),
-            up=int(some["bytes"][rows, client].sum()),
-            down=int(some["bytes"][rows, 1 - client].sum()),
+            up=int(sent[0]),
+            down=int(sent[1]),
             rtt_ms=_handshake_ms(some),
-            again=int(some["again"].sum()),
+            again=int(sent[2]),
             zero_windows=int(some["zero_windows"].sum()),
             resets=int(some["resets"].sum()),
             syns=int(some["syns"][rows, client].sum()),
         )
         made.append(entry if point is None else _with_point(entry, point, stalls.get(flow.name, {})))
     return sorted(made, key=lambda entry: entry.trouble, reverse=True)
+
+
+def _sent(side: Side, number: int) -> tuple[int, int, int]:
+    """Payload of the client, of the server, and packets that were sent again, of a flow as a file has it."""
+    members = side.members[number]
+    some, client, rows = side.scanned.connections[members], side.client[members], np.arange(len(members))
+    up, down = some["bytes"][rows, client].sum(), some["bytes"][rows, 1 - client].sum()
+    return int(up), int(down), int(some["again"].sum())
 
 
 def _handshake_ms(some: np.ndarray[Any, Any]) -> float | None:

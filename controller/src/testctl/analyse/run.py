@@ -59,6 +59,10 @@ class Chosen:
     packets: int
 
 
+_MOST_BACK_NS = 1_000_000_000
+"""Packets of one moment that several processors captured are out of order by less."""
+
+
 def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str] = ()) -> Chosen:
     """What of one file, or of two that were captured at the two ends, is analysed, and where it was captured.
 
@@ -70,9 +74,15 @@ def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str]
     """
     if len(scanned) > 2:
         raise PlanError(f"want one file, or two that were captured at the two ends; got {len(scanned)}")
+    if len(scanned) == 2 and scanned[0].path.samefile(scanned[1].path):
+        raise PlanError(f"{scanned[0].path}: want two files of the two ends; got one twice")
     notes = [f"{file.path.name}: {note}" for file in scanned for note in file.notes]
     rows = _with_ends(scanned[0], only) if only else np.arange(len(scanned[0].connections))
     chosen = _one(scanned[0], rows, at) if len(scanned) == 1 else _two(scanned[0], scanned[1], rows, at)
+    if any(file.backwards_ns > _MOST_BACK_NS for file in scanned):
+        chosen = replace(
+            chosen, unjudged=chosen.unjudged or "the order of packets is unknown: times go back by seconds"
+        )
     return replace(chosen, notes=(*notes, *chosen.notes))
 
 
@@ -235,6 +245,11 @@ def records_and_notes(chosen: Chosen, work: Path) -> tuple[Records, list[str]]:
         why = "their clocks can't be compared: no packet is in both files, each way"
         return with_clocks(records, {host: HostClock(0, float(1 << 62), "unknown") for host in hosts}), [why]
     found, error_ns = result
+    if error_ns < 0:
+        raise PlanError(
+            f"{first.scanned.path} and {second.scanned.path}: want the capture of the client and of the server; their "
+            "shortest round trip would be negative: exchange --at client and --at server"
+        )
     sign = 1 if at_client else -1
     from_ns = found.from_ns + records.outcome.t0_ns + second.clock.offset_ns
     clock = Clock(second.clock.offset_ns + sign * found.offset_ns, sign * found.drift_ppb, from_ns)

@@ -54,6 +54,7 @@ class Scanned:
     first_ns: int
     last_ns: int
     backwards: int
+    backwards_ns: int
     notes: tuple[str, ...]
 
 
@@ -84,7 +85,15 @@ def scan(path: Path) -> Scanned:
                 f"{connections['copies'][twice].sum()} packets are twice in the file: their copies are left out"
             )
         return Scanned(
-            path, connections, walk.frames, walk.tcp, walk.first_ns, walk.highest_ns, walk.backwards, tuple(notes)
+            path,
+            connections,
+            walk.frames,
+            walk.tcp,
+            walk.first_ns,
+            walk.highest_ns,
+            walk.backwards,
+            walk.backwards_ns,
+            tuple(notes),
         )
 
 

@@ -82,6 +82,8 @@ def analysed(
     from testctl.analyse import analyse_files, check_memory, choose, lines, listed, need_bytes, scan
     from testctl.records.errors import RecordsError
 
+    if wrong := [file for file in files if not str(file).isprintable()]:
+        raise PlanError(f"{str(wrong[0])!r}: want a file's name that can be shown")
     try:
         chosen = choose([scan(path) for path in files], at, only)
         try:

@@ -54,6 +54,11 @@ def check(files: dict[str, Path | None]) -> None:
     for form, path in files.items():
         if path is not None and not path.parent.is_dir():
             raise PlanError(f"--{form} {path}: want a file in an existing directory; {path.parent} is none")
+        if path is not None and path.exists() and not path.is_file():
+            raise PlanError(f"--{form} {path}: want a file to write; got a directory or a device")
+    given = [path.resolve() for path in files.values() if path is not None]
+    if twice := [path for path in given if given.count(path) > 1]:
+        raise PlanError(f"want a file for each form; got {twice[0]} twice")
 
 
 def on_github() -> bool:
