@@ -123,7 +123,10 @@ def rules_of_tcp() -> str:
                        ((f"[{s.name}](#{s.name})", s.level, s.source, s.must) for s in specs)))  # fmt: skip
     for spec in specs:
         linux = f"\n\nLinux: {spec.linux}" if spec.linux else ""
-        parts.append(f"\n## {spec.name}\n\n{spec.must}\n\n> {spec.quote}\n\n{spec.source}, {spec.level}.{linux}\n")
+        needs = f" Needs: {', '.join(spec.needs)}." if spec.needs else ""
+        parts.append(
+            f"\n## {spec.name}\n\n{spec.must}\n\n> {spec.quote}\n\n{spec.source}, {spec.level}.{needs}{linux}\n"
+        )
     return "".join(parts)
 
 

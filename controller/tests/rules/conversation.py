@@ -119,4 +119,4 @@ def found(rule: str, text: str, *, host: str = "a", **more: Any) -> Found:
     made = records(text, **more)
     traces = [trace_of(made, "f", end) for end in (0, 1)]
     mine, other = traces if host == "a" else traces[::-1]
-    return rules()[rule].check(mine, other if len(other) else None)
+    return rules()[rule].found(mine, other if len(other) else None)

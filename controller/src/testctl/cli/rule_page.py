@@ -15,6 +15,7 @@ def page(spec: RuleSpec) -> str:
         ("source", spec.source),
         ("quote", spec.quote),
         ("linux", spec.linux),
+        ("needs", ", ".join(spec.needs)),
         ("example", f"allow: [{{rule: {spec.name}, reason: why it may be broken}}]"),
     ]
     return in_lines(spec.name, lines)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import CE, CWR, ECE, SYN
 from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="With Accurate ECN the ACE field is 5 and the number of packets that arrived with CE, of which it has 3 bits.",
     source="RFC 9768, 3.2.2",
     level="MUST",
+    needs=("order", "packets"),
     quote="a Data Receiver MUST encode the three least significant bits of its r.cep counter into the ACE field",
 )
 _INITIAL, _VALUES = 5, 8
@@ -24,8 +25,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     arrived = ~trace.out & ~trace.has(SYN)
     marked = arrived & (trace["ecn"] == CE)
     count = trace.count(trace["segs"], marked)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import CE, SYN
 from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     "mark, of which it has 24 bits.",
     source="RFC 9768, 3.2.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="Order 0 provides the 24 least significant bits of the r.e0b, r.ceb and r.e1b counters, respectively.",
 )
 _VALUES = 1 << 24
@@ -27,8 +28,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     broken = np.zeros(len(trace), np.bool_)
     for column, mark, initial in _COUNTERS:
         arrived = ~trace.out & (trace["ecn"] == mark)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, CWR, ECE, SYN
 from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     "the SYN, or the SYN-ACK, arrived.",
     source="RFC 9768, 3.1.5",
     level="MUST",
+    needs=("order", "packets"),
     quote="MUST feed back the IP-ECN field on the latest valid SYN or acceptable SYN/ACK to arrive",
 )
 _FLAGS = np.array([0b010, 0b011, 0b100, 0b110])
@@ -26,8 +27,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not ecn.accurate.any():
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     syn, ack = trace.has(SYN), trace.has(ACK)
     arrived = trace.latest(~trace.out & syn)
     earlier = trace.latest(~syn)

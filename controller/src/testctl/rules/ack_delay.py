@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,14 +13,13 @@ SPEC = RuleSpec(
     must="What arrives in order is acknowledged within 500 ms.",
     source="RFC 5681, 4.2; RFC 9293, 3.8.6.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="MUST be generated within 500 ms of the arrival of the first unacknowledged packet",
 )
 _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     there = trace.arrived_to
     came = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="Where two full-sized segments have arrived in order since the last ACK, the next leaves at once.",
     source="RFC 5681, 4.2; RFC 9293, 3.8.6.3",
     level="SHOULD",
+    needs=("order", "packets", "reads"),
     quote="an ACK SHOULD be generated for at least every second full-sized segment",
     linux="A GRO aggregate counts as a single segment, and so it does here. While the application leaves data unread, "
     "so that the window would shrink, the ACK waits for it to read, or for the delayed ACK (__tcp_ack_snd_check()).",
@@ -20,8 +21,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
-        return undecided(why)
     mss = trace.peer_mss
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)

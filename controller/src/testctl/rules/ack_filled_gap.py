@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,14 +13,13 @@ SPEC = RuleSpec(
     must="Data that fills a gap from its beginning, all of it or a part, is acknowledged at once.",
     source="RFC 5681, 4.2",
     level="SHOULD",
+    needs=("order", "packets"),
     quote="a TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a gap in the "
     "sequence space",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     there = trace.arrived_to
     gap = (trace.rcv_nxt > NEVER) & (trace.seen > trace.rcv_nxt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,13 +13,12 @@ SPEC = RuleSpec(
     must="An ACK acknowledges all that had arrived without a gap.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=("order", "packets"),
     quote="<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn
     earlier = trace.settled(trace.arrived_to, trace.at_once_ns)
     return where(

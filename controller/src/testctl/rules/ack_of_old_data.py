@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="Data below the next byte that is expected is answered by an ACK, which may be the delayed one.",
     source="RFC 9293, 3.10.7.4",
     level="SHOULD",
+    needs=("order", "packets"),
     quote="If an incoming segment is not acceptable, an acknowledgment should be sent in reply",
 )
 _LIMIT_NS = 500_000_000
@@ -20,8 +21,6 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     below = trace["seq"] + trace["length"] <= trace.rcv_nxt
     old = trace.repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,14 +15,13 @@ SPEC = RuleSpec(
     must="An ACK number is at most the end of what has arrived without a gap.",
     source="RFC 9293, 3.4",
     level="MUST",
+    needs=("start",),
     any_clock=True,
     quote="the acknowledgment number is the sequence number of the next octet the sender of the segment expects",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.from_syn.any():
-        return undecided("the capture begins within the connection")
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn & (trace.rcv_nxt > NEVER)
     broken = acks & (trace["ack"] > trace.rcv_nxt)
     last = trace.latest(~trace.out)

@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import compression_ns
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Data above a gap is answered by an ACK at once.",
     source="RFC 5681, 4.2",
     level="SHOULD",
+    needs=("order", "packets"),
     quote="A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives",
     linux="Since 4.18 ACKs behind the third duplicate wait for up to tcp_comp_sack_delay_ns (1 ms) and "
     "tcp_comp_sack_slack_ns (0.1 ms), unless tcp_comp_sack_nr is 0 or SACK is off (__tcp_ack_snd_check()).",
@@ -24,8 +25,6 @@ _COMPRESSED_BEHIND = 3
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     gap = (
         ~trace.refused

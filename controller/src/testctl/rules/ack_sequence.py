@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,14 +14,13 @@ SPEC = RuleSpec(
     must="The sequence number of an ACK without data is SND.NXT; of a probe it is the one before SND.UNA.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=("order",),
     quote="<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>",
     linux="Where the peer took back its window from below SND.NXT it is the window's edge (tcp_acceptable_seq()).",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     seq = trace["seq"]
     last = trace.latest(~trace.out)
     edge = np.where(last >= 0, trace["ack"][last] + trace["window"][last], NEVER)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,14 +15,13 @@ SPEC = RuleSpec(
     must="ACKs that do not change the window are at most as many as the packets that arrived since the last ACK.",
     source="RFC 5681, 4.2",
     level="MUST",
+    needs=("order",),
     quote="A TCP receiver MUST NOT generate more than one acknowledgment for every incoming segment, other than to "
     "update the offered window",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     edge = trace["ack"] + trace["window"]
     # A keepalive or window probe is a pure ACK too, with a number below the next.
     answers = trace.out & trace.has(ACK) & ~trace.has(RST)

@@ -7,15 +7,16 @@ import numpy as np
 
 from testctl.records.schema import FIN
 from testctl.rules.core.sender import kernel
-from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import UNTRACED, Events
+from testctl.rules.core.windows import Events
 
 SPEC = RuleSpec(
     name="cwnd-respected",
     must="Segments in flight are at most the congestion window after data was sent; a tail loss probe is let pass.",
     source="RFC 5681, 3.1",
     level="MUST",
+    needs=("tcp_events",),
     quote="a TCP MUST NOT send data with a sequence number higher than the sum of the highest acknowledged sequence "
     "number and the minimum of cwnd and rwnd",
     linux="The pipe without SACKed and lost segments is what counts (RFC 6675), and a FIN is always sent, "
@@ -24,8 +25,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     events = Events(trace)
     sends = events.kind("send", "retransmit")
     waited_us = (events["time_ns"] - events.before("time_ns")) // 1000

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, CE, RST, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="Where the CE mark of the data that arrives changes, an ACK of it leaves at once.",
     source="RFC 8257, 3.2",
     level="MUST",
+    needs=("order", "packets"),
     quote="If the CE codepoint is set and DCTCP.CE is false, set DCTCP.CE to true and send an immediate ACK.",
     linux="Before 4.18 an ACK that was delayed is sent instead, and the new one waits "
     "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
@@ -24,8 +25,6 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)
     there = trace.arrived_to

@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import ECE
 from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     "its mark.",
     source="RFC 8257, 3.2",
     level="MUST",
+    needs=("order", "packets"),
     quote="When sending an ACK, the ECE flag MUST be set if and only if DCTCP.CE is true.",
 )
 
@@ -25,8 +26,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     # Data that arrived before, and not ECN-capable data, change nothing (__tcp_ecn_check_ce()).
     data = ~trace.out & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)
     last = trace.latest(data)

@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import ACK, ECE, RST, SYN
 from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="The ACK that covers data has ECE exactly if the data has CE: no ACK covers data of both kinds.",
     source="RFC 8257, 3.2",
     level="MUST",
+    needs=("order", "packets"),
     quote="If the CE codepoint is not set and DCTCP.CE is true, set DCTCP.CE to false and send an immediate ACK.",
     linux="Before 4.18 the ACK at a change took the place of one that was delayed "
     "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
@@ -26,8 +27,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if not trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ((trace["flags"] & (RST | SYN)) == 0)
     there = trace.arrived_to
     # In order alone: what fills a gap is acknowledged with data that had arrived before it.

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, FIN, SYN
 from testctl.rules.core.sacks import blocks
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A D-SACK block is within what arrived, and some of it arrived again since the last D-SACK block.",
     source="RFC 2883, 4",
     level="MUST",
+    needs=("order", "packets"),
     quote="A D-SACK block is only used to report a duplicate contiguous sequence of data received by the receiver in "
     "the most recent packet.",
     linux="In FIN-WAIT-1 and FIN-WAIT-2 the ACK of a FIN that had waited for a gap repeats the SACK block that its "
@@ -23,8 +24,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     sacks = blocks(trace)
     twice = sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[twice], sacks.start[twice], sacks.end[twice]

@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Where SACK is in use, the ACK of data that arrives again reports it as the first block.",
     source="RFC 2883, 4",
     level="SHOULD",
+    needs=("order", "packets"),
     quote="the first block of the SACK option should be a D-SACK block specifying the sequence numbers for the "
     "duplicate segment that triggers the acknowledgement",
     linux="Since 4.18 the ACK of a duplicate behind a gap may wait (tcp_comp_sack_delay_ns), and the next segment then "
@@ -24,8 +25,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
         return undecided("D-SACK is off")
     again = trace.repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,6 +12,7 @@ SPEC = RuleSpec(
     must="Without RACK, a fast retransmission follows three duplicate ACKs, or more than two segments SACKed above it.",
     source="RFC 6675, 4",
     level="MUST",
+    needs=SENDER,
     quote="more than (DupThresh - 1) * SMSS bytes with sequence numbers greater than 'SeqNum' have been SACKed",
     linux="By default losses are detected by time (RFC 8985, net.ipv4.tcp_recovery=1, since 4.18), always since 6.17 "
     "(1c120191dcec): see rack-too-early. Three segments are enough, however small: tcp_force_fast_retransmit().",
@@ -19,8 +20,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     if rack(trace):
         return undecided("losses are detected by time")
     board = trace.board

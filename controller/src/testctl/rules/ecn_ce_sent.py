@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CE
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,14 +14,13 @@ SPEC = RuleSpec(
     must="TCP sends nothing with CE.",
     source="RFC 3168, 5",
     level="MUST",
+    needs=("order",),
     any_clock=True,
     quote="The CE codepoint '11' is set by a router to indicate congestion to the end nodes.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     return where(
         np.asarray(trace.out & (trace["ecn"] == CE)),
         lambda row: f"sends {trace['seq'][row]} with CE",

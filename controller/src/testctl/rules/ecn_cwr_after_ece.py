@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import CWR, ECE, RST, SYN
 from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,14 +16,13 @@ SPEC = RuleSpec(
     must="The first new data behind an ACK with ECE has CWR, once in a round trip.",
     source="RFC 3168, 6.1.2",
     level="MUST",
+    needs=("order",),
     quote="the TCP sender sets the CWR flag in the TCP header of the first new data packet sent after the window "
     "reduction",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     ecn = Ecn(trace)
     new = trace.out & trace.data & (trace.nxt > NEVER) & (trace["seq"] >= trace.nxt)
     cwr = trace.out & trace.has(CWR) & ~trace.has(SYN)

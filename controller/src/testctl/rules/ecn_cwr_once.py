@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import CWR, ECE, SYN
 from testctl.rules.core.ecn import Ecn
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,13 +16,12 @@ SPEC = RuleSpec(
     must="CWR is set once for a reduction: an ACK with ECE or a retransmission came since the last.",
     source="RFC 3168, 6.1.2",
     level="SHOULD",
+    needs=("order",),
     quote="it SHOULD set the CWR bit only on the first new data packet that it transmits",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     ecn = Ecn(trace)
     cwr = trace.out & trace.has(CWR) & ~trace.has(SYN)
     again = trace.out & trace.data & (trace.end <= trace.nxt)

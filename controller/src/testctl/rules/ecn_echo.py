@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import CWR, ECE
 from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="From data with CE on, all ACKs have ECE until CWR arrives.",
     source="RFC 3168, 6.1.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="that TCP receiver continues to set the ECN-Echo flag in all the ACK packets it sends [...] until it "
     "receives a CWR packet",
 )
@@ -24,8 +25,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     since = trace.latest(ecn.marked & ecn.acceptable)
     reset = trace.latest(~trace.out & trace.has(CWR))
     echoing = (since >= 0) & (since >= reset) & (since < trace.instant)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import CE, CWR, ECE
 from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="ACKs have ECE only if CE arrived, and no CWR since.",
     source="RFC 3168, 6.1.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets do not have the "
     "ECN-Echo flag set.",
 )
@@ -24,8 +25,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ecn = Ecn(trace)
     if trace.dctcp:
         return Found()
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     marked = ~trace.out & (trace["ecn"] == CE)
     since = trace.latest(marked)
     reset = trace.latest(trace.has(CWR) & trace.data & ~marked & ecn.acceptable)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import Bools, Ints
-from testctl.rules.core.sender import TICK_NS, ms, sysctl, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import TICK_NS, ms, sysctl
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     "it were SACKed.",
     source="RFC 5681, 3.2",
     level="SHOULD",
+    needs=SENDER,
     quote="After receiving 3 duplicate ACKs, TCP performs a retransmission of what appears to be the missing segment, "
     "without waiting for the retransmission timer to expire.",
     linux="After reordering was seen, RACK waits for its window, an RTT at most: tcp_rack_reo_wnd().",
@@ -23,8 +24,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     time = trace["time_ns"]
     threshold = max(3, sysctl(trace, "tcp_reordering", 3))

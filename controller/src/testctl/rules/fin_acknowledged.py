@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, FIN, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,14 +15,13 @@ SPEC = RuleSpec(
     must="A FIN is acknowledged once all before it is there, within the time of a delayed ACK.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=("order", "packets", "reads"),
     quote="advance RCV.NXT over the FIN, and send an acknowledgment for the FIN",
 )
 _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete or trace.reads_slowly:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     fin = ~trace.out & trace.has(FIN)
     end = np.maximum(trace.highest(trace.end, fin), np.where(fin, trace.end, NEVER))

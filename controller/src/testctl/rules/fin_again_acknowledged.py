@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, FIN, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A FIN that comes again is acknowledged, in TIME-WAIT too.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=("order", "packets"),
     quote="The only thing that can arrive in this state is a retransmission of the remote FIN. Acknowledge it, and "
     "restart the 2 MSL timeout.",
     linux="Packets that are not acceptable are answered once in tcp_invalid_ratelimit, 500 ms "
@@ -24,8 +25,6 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     again = ~trace.out & trace.has(FIN) & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.end <= trace.rcv_nxt)
     answer = trace.following(acks)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OPEN, UNTRACED, Events
+from testctl.rules.core.windows import OPEN, Events
 
 SPEC = RuleSpec(
     name="growth-per-ack",
     must="At an ACK outside of loss recovery the congestion window grows by no more segments than were delivered.",
     source="RFC 5681, 3.1",
     level="SHOULD",
+    needs=("tcp_events",),
     quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
     linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), "
     "since 3.13 (9f9843a751d0). When D-SACK blocks show that a reduction was wrong the window is what it was before: "
@@ -20,8 +21,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     if trace.cc.startswith("bbr"):
         return undecided("bbr restores the window that it had before it probed for the RTT")
     events = Events(trace)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, SYN
 from testctl.rules.core.sender import beyond
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import initial_window, new_data
 
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Ten segments at most, or what initcwnd says, are sent before data is acknowledged; one after two lost SYNs.",
     source="RFC 6928, 2",
     level="SHOULD",
+    needs=("start",),
     quote="the upper bound for the initial window will be min (10*MSS, max (2*MSS, 14600))",
     linux="Ten segments of any size (TCP_INIT_CWND, 2.6.39), where the RFC has 14600 bytes; a first lost SYN doesn't "
     "reduce it to a segment, as RFC 5681, 3.1 asks for: tcp_init_transfer(), since 3.1; nor do two if the answer's "
@@ -25,8 +26,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.from_syn.any():
-        return undecided("the capture begins within the connection")
     data = new_data(trace) & trace.from_syn
     sent = trace.count(trace["segs"], data) + trace["segs"]
     opens = trace.out & trace.has(SYN)

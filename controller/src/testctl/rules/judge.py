@@ -62,7 +62,7 @@ def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
                     why = records.outcome.unjudged.get(flow.name) or (
                         _BY_THE_WALL_CLOCK if trace.late_capture and not rule.spec.any_clock else ""
                     )
-                    yield Verdict(name, trace, undecided(why) if why else rule.check(trace, other))
+                    yield Verdict(name, trace, undecided(why) if why else rule.found(trace, other))
         for trace in filter(None, traces):
             trace.forget()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import TICK_NS, ms
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Keepalive probes are off unless the application wants them, and wait for its interval after anything came.",
     source="RFC 9293, 3.8.4",
     level="MUST",
+    needs=SENDER,
     any_clock=True,
     linux="What is not acceptable, as the peer's own probe, does not count as heard (tcp_validate_incoming()).",
     quote="the application MUST be able to turn them on or off for each TCP connection, and they MUST default to off",
@@ -21,8 +22,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     idle = trace.option("keepalive", None)
     if idle is None:
         return undecided("the generator does not report whether it wants keepalive probes")

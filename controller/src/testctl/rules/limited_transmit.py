@@ -8,21 +8,20 @@ import numpy as np
 from testctl.rules.core.sender import rack
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import DISORDER, UNTRACED, Events
+from testctl.rules.core.windows import DISORDER, Events
 
 SPEC = RuleSpec(
     name="limited-transmit",
     must="Before a loss is detected, new data leaves until two segments more than the window are outstanding.",
     source="RFC 3042, 2",
     level="MUST",
+    needs=("tcp_events",),
     quote="The amount of outstanding data would remain less than or equal to the congestion window plus 2 segments.",
     linux="With RACK (net.ipv4.tcp_recovery=1, since 4.18) a segment may leave for every segment SACKed until then.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     if rack(trace):
         return undecided("losses are detected by time, until when a segment leaves for each that is SACKed")
     if not trace.mss:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN
-from testctl.rules.core.sender import TICK_NS, timeouts, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import TICK_NS, timeouts
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="After a timeout a single segment is sent before anything arrives.",
     source="RFC 5681, 3.1",
     level="MUST",
+    needs=SENDER,
     quote="upon a timeout (as specified in [RFC2988]) cwnd MUST be set to no more than the loss window, LW, which "
     "equals 1 full-sized segment",
     linux="A FIN without data is sent whatever the window is: tcp_cwnd_test().",
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     time = trace["time_ns"]
     last = trace.latest(timeouts(trace))

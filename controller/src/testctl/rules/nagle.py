@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Where Nagle's algorithm is on, no small segment is sent while a small segment is unacknowledged.",
     source="RFC 9293, 3.7.4",
     level="SHOULD",
+    needs=("order",),
     quote="If there is unacknowledged data (i.e., SND.NXT > SND.UNA), then the sending TCP endpoint buffers all user "
     "data until the outstanding data has been acknowledged or until the TCP endpoint can send a full-sized segment",
     linux="It waits for small segments alone, not for full-sized ones (Minshall's variant, tcp_minshall_check(), since "
@@ -23,8 +24,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     if int(trace.settings.get("net.ipv4.tcp_mtu_probing", 0)):
         return undecided("the segment size changes (net.ipv4.tcp_mtu_probing)")
     if (nodelay := trace.option("nodelay", None)) is None:

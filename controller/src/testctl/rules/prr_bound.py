@@ -7,13 +7,14 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, UNTRACED, Events
+from testctl.rules.core.windows import RECOVERY, Events
 
 SPEC = RuleSpec(
     name="prr-bound",
     must="After an ACK in recovery no more segments are sent than were delivered and not yet sent for, and one.",
     source="RFC 6937, 3.1",
     level="SHOULD",
+    needs=("tcp_events",),
     quote="limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS",
     linux="The segment more is given only while the recovery makes progress, as in RFC 9937: tcp_cwnd_reduction().",
 )
@@ -22,8 +23,6 @@ _OTHER_WAYS = ("rfc6675", "halving", "ub")
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     name = trace.cc
     if name.startswith("bbr") or name.rpartition("_")[2] in _OTHER_WAYS:
         return undecided(f"{name} sends in recovery by a way of its own")

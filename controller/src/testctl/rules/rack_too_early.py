@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.sacks import in_use
-from testctl.rules.core.sender import begins_recovery, ms, rack, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import begins_recovery, ms, rack
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     "fewer than three segments are SACKed and no recovery is under way.",
     source="RFC 8985, 6.2",
     level="MUST",
+    needs=SENDER,
     quote="Segment.xmit_ts + RACK.rtt + RACK.reo_wnd - Now() <= 0",
     linux="With SACK, as the RFC asks for; without it losses are detected as in RFC 6582: tcp_identify_packet_loss().",
 )
@@ -24,8 +25,6 @@ _GRAIN_NS = 2_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     if not rack(trace):
         return undecided("losses are not detected by time (net.ipv4.tcp_recovery)")
     board = trace.board

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import DISORDER, RECOVERY, UNTRACED, Events
+from testctl.rules.core.windows import DISORDER, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="reduction-at-loss",
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     "or two segments.",
     source="RFC 5681, 3.1",
     level="MUST",
+    needs=("tcp_events",),
     quote="ssthresh = max (FlightSize / 2, 2*SMSS)",
     linux="Of the window, not of FlightSize: tcp_reno_ssthresh(); of Cubic (RFC 9438, 4.6) 717/1024 of it, of BIC "
     "819/1024, of Scalable 7/8. Variants in lab/cc take FlightSize with what limited transmit has sent "
@@ -24,8 +25,6 @@ _FACTORS = {"reno": 0.5, "cubic": 717 / 1024, "bic": 819 / 1024, "scalable": 7 /
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     factor = _FACTORS.get(trace.cc.partition("_")[0])
     if factor is None:
         return undecided(f"the factor of {trace.cc or 'the congestion control'} is not known")

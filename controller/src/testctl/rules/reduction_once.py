@@ -7,13 +7,14 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import LOSS, OPEN, UNTRACED, Events
+from testctl.rules.core.windows import LOSS, OPEN, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
     must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again.",
     source="RFC 6582, 3.2",
     level="MUST",
+    needs=("tcp_events",),
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
     linux="CUBIC's HyStart ends slow start before a loss, with ssthresh at the window: hystart_update(). A loss may "
     "follow at once.",
@@ -21,8 +22,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.events:
-        return undecided(UNTRACED)
     if trace.cc.startswith("bbr"):
         return undecided("bbr has no ssthresh")
     events = Events(trace)

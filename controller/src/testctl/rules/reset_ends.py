@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,14 +14,13 @@ SPEC = RuleSpec(
     must="Nothing but RSTs leaves after a RST was sent, or arrived with the number that was expected.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=("order", "packets"),
     quote="Users should also receive an unsolicited general 'connection reset' signal. Enter the CLOSED state, delete "
     "the TCB, and return.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     rst = trace.has(RST)
     ends = rst & (trace.out | (trace["seq"] == trace.rcv_nxt) & (trace.una >= 0))
     last = trace.latest(ends)

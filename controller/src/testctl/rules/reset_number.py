@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A RST has the number SND.NXT, or the ACK number of the packet that it answers.",
     source="RFC 9293, 3.5.2",
     level="MUST",
+    needs=("order",),
     quote="If the incoming segment has an ACK field, the reset takes its sequence number from the ACK field of the "
     "segment",
     linux="Where the peer took back its window from below SND.NXT it is the window's edge (tcp_acceptable_seq()).",
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     seq, rst = trace["seq"], trace.out & trace.has(RST) & trace.from_syn & (trace.nxt > NEVER)
     acks = ~trace.out & trace.has(ACK)
     last = trace.latest(acks)

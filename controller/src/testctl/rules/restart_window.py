@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     "the window halved for every RTO.",
     source="RFC 5681, 4.1",
     level="SHOULD",
+    needs=("start",),
     quote="a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an "
     "interval exceeding the retransmission timeout",
     linux="The window is halved for every RTO of idle time (RFC 2861): tcp_cwnd_restart(). Not with a congestion "
@@ -26,8 +27,6 @@ _OWN = ("bbr",)
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.from_syn.any():
-        return undecided("the capture begins within the connection")
     if not sysctl(trace, "tcp_slow_start_after_idle", 1):
         return undecided("net.ipv4.tcp_slow_start_after_idle is 0")
     if trace.cc.partition("_")[0] in _OWN:

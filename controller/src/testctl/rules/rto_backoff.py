@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, on_time, sysctl, timeouts, timers, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import TICK_NS, ms, on_time, sysctl, timeouts, timers
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="From a timeout to the next takes twice what it took to it, while nothing arrives.",
     source="RFC 6298, 5.5",
     level="MUST",
+    needs=SENDER,
     quote='The host MUST set RTO <- RTO * 2 ("back off the timer").',
     linux="Not for a stream of fewer than four segments in flight if net.ipv4.tcp_thin_linear_timeouts is 1, for six "
     "timeouts (2.6.34): tcp_retransmit_timer(). At most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15). A "
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     if sysctl(trace, "tcp_thin_linear_timeouts", 0):
         return undecided("net.ipv4.tcp_thin_linear_timeouts is 1")
     time = trace["time_ns"]

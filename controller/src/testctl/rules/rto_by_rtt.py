@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, timeouts, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import TICK_NS, ms, timeouts
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="A timeout comes no sooner after the transmission than SRTT + 4 * RTTVAR.",
     source="RFC 6298, 2.3",
     level="MUST",
+    needs=SENDER,
     quote="RTO <- SRTT + max (G, K*RTTVAR)",
     linux="The deviation is smoothed by an eighth of its growth while the RTT falls, and its highest of the last RTT "
     "counts: tcp_rtt_estimator(). The timer runs from when the first segment was sent, not from the last ACK, when "
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     rows = np.flatnonzero(timeouts(trace) & trace.from_syn)
     rto = np.zeros(len(trace), np.int64)
     for row in rows.tolist():

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import ms, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import ms
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,13 +12,12 @@ SPEC = RuleSpec(
     must="What a timer sends again is the first segment not acknowledged; of a tail loss probe, the last.",
     source="RFC 6298, 5.4",
     level="MUST",
+    needs=SENDER,
     quote="Retransmit the earliest segment that has not been acknowledged by the TCP receiver.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     return where(
         board.by_timer & ~board.head & ~board.tail & trace.from_syn,

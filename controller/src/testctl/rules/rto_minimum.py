@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import ms, rto_min_ns, timeouts, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import ms, rto_min_ns, timeouts
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,6 +12,7 @@ SPEC = RuleSpec(
     must="A timeout comes no sooner after the transmission than the minimum of the RTO.",
     source="RFC 6298, 2.4",
     level="SHOULD",
+    needs=SENDER,
     any_clock=True,
     quote="if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second",
     linux="The minimum is 200 ms: TCP_RTO_MIN in include/net/tcp.h; or what the route's rto_min (2.6.23) or "
@@ -20,8 +21,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     return where(
         timeouts(trace) & (board.waited < rto_min_ns(trace)) & trace.from_syn,

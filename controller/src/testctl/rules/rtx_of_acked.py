@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,13 +11,12 @@ SPEC = RuleSpec(
     must="What was acknowledged cumulatively is not sent again; one byte is a probe.",
     source="RFC 9293, 3.10.7.4",
     level="MUST",
+    needs=SENDER,
     quote="Any segments on the retransmission queue that are thereby entirely acknowledged are removed.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     broken = trace.board.again & (trace.end <= trace.una[trace.instant]) & (trace["length"] != 1) & trace.from_syn
     return where(
         broken,

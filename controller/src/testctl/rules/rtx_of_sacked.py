@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import rack, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import rack
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="What SACK blocks have reported is not sent again.",
     source="RFC 2018, 5",
     level="SHOULD",
+    needs=SENDER,
     quote="the data sender will skip that segment during any later retransmission",
     linux="A tail loss probe that was due when the SACK blocks came sends the last segment, reported or not, if losses "
     "are not detected by time (net.ipv4.tcp_recovery=0, before 6.17), which stops its timer: tcp_send_loss_probe().",
@@ -21,8 +22,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     sacked = board.delivered_at(trace["seq"]) & board.delivered_at(trace.end - 1)
     probe = board.tail & (board.waited >= 2 * board.rtt_min) & np.bool_(not rack(trace))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import ms, rto_min_ns, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import ms, rto_min_ns
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,13 +14,12 @@ SPEC = RuleSpec(
     must="Data is sent again after ACKs that show a loss, or by a timer: neither within two RTTs without such ACKs.",
     source="RFC 793, 2.6",
     level="MUST",
+    needs=SENDER,
     quote="If the acknowledgment is not received before the timer runs out, the segment is retransmitted.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     least = rto_min_ns(trace)
     time = trace["time_ns"]

@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import FIN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import blocks
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,14 +16,13 @@ SPEC = RuleSpec(
     must="The first SACK block has the segment that triggered the ACK, unless that advanced the ACK number.",
     source="RFC 2018, 4",
     level="MUST",
+    needs=("order", "packets"),
     quote="The first SACK block (i.e., the one immediately following the kind and length fields in the option) MUST "
     "specify the contiguous block of data containing the segment which triggered this ACK",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     sacks = blocks(trace)
     first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]

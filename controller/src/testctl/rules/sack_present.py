@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import in_use
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Where SACK is in use, an ACK that is below data that had arrived has a SACK block.",
     source="RFC 2018, 4",
     level="SHOULD",
+    needs=("order", "packets"),
     quote="SACK options SHOULD be included in all ACKs which do not ACK the highest sequence number in the data "
     "receiver's queue",
     linux="It knows the last four blocks alone: with more gaps it forgets the oldest, and reports none once those "
@@ -24,8 +25,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN) & trace.from_syn & in_use(trace)
     came = np.where(~trace.out & trace.data, trace["seq"] + trace["length"], NEVER)
     highest = trace.settled(came, trace.at_once_ns)

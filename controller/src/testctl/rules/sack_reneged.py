@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.sacks import blocks
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,14 +15,13 @@ SPEC = RuleSpec(
     must="An ACK number never stops within a block that was reported, and no block becomes smaller.",
     source="RFC 2018, 8",
     level="SHOULD",
+    needs=("packets",),
     quote="Such discarding of SACKed packets is discouraged, but may be used if the receiver runs out of buffer space.",
     linux="A receiver without memory drops what it had queued out of order (tcp_prune_ofo_queue()).",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.incomplete:
-        return undecided(why)
     sacks = blocks(trace)
     kept = ~sacks.duplicate
     rows, start, end = sacks.row[kept], sacks.start[kept], sacks.end[kept]

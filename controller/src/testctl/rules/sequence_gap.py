@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import FIN, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="New data and the FIN begin where what was sent before ends.",
     source="RFC 9293, 3.4",
     level="MUST",
+    needs=("order",),
     any_clock=True,
     quote="A fundamental notion in the design is that every octet of data sent over a TCP connection has a sequence "
     "number.",
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     takes = trace.out & (trace.data | trace.has(FIN)) & ~trace.has(RST) & (trace.nxt > NEVER)
     return where(
         np.asarray(takes & trace.from_syn & (trace["seq"] > trace.nxt)),

@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="A segment is cut to what the window leaves only if that is half of the largest window, or after a timeout.",
     source="RFC 9293, 3.8.6.2.1",
     level="MUST",
+    needs=("order",),
     quote="A TCP implementation MUST include a SWS avoidance algorithm in the sender (MUST-38).",
     linux="What the window leaves behind full-sized segments is sent with them, unless Nagle's algorithm holds it "
     "(tcp_mss_split_point()).",
@@ -22,8 +23,6 @@ _OVERRIDE_NS = 100_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     if sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("segments change their size while the path MTU is probed (net.ipv4.tcp_mtu_probing)")
     end = trace["seq"] + trace["length"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import beyond
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import initial_window, new_data, segments
 
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Up to the first loss, segments in flight are at most the initial window and those acknowledged so far.",
     source="RFC 5681, 3.1",
     level="MUST",
+    needs=("start",),
     quote="During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that cumulatively "
     "acknowledges new data.",
     linux="A segment for each segment acknowledged, as RFC 3465 counts, without its limit of two for an ACK: "
@@ -25,8 +26,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if not trace.from_syn.any():
-        return undecided("the capture begins within the connection")
     board = trace.board
     data = new_data(trace) & trace.from_syn
     signs = board.again | (board.acks & (trace["sack1_end"] >= 0))

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, SYN
 from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, on_time, sysctl
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     must="A SYN is sent again after 1 s at least, and each time after twice the time before.",
     source="RFC 6298, 2.1 and 5.5",
     level="MUST",
+    needs=("order",),
     any_clock=True,
     quote="Until a round-trip time (RTT) measurement has been made …, the sender SHOULD set RTO <- 1 second",
     linux="Since 6.5 the first four intervals are 1 s each: net.ipv4.tcp_syn_linear_timeouts, ip-sysctl.rst.",
@@ -22,8 +23,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     time = trace["time_ns"]
     syn = trace.out & trace.has(SYN) & ~trace.has(ACK)
     last = trace.latest(syn)

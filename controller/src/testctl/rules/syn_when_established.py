@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN, RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="No SYN or SYN-ACK leaves once it is acknowledged.",
     source="RFC 9293, 3.10.7.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="If our SYN has been ACKed, change the connection state to ESTABLISHED",
     linux="A listener whose accept queue is full drops the last ACK of the handshake and sends its SYN-ACK again "
     "(tcp_v4_syn_recv_sock(), tcp_abort_on_overflow = 0).",
@@ -21,8 +22,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acked = trace.una[trace.instant] >= 0
     over = trace.latest(trace.has(RST) | trace.has(FIN)) >= 0
     return where(

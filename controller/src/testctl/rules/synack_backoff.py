@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, SYN
 from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms, on_time
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,14 +15,13 @@ SPEC = RuleSpec(
     must="A SYN-ACK is sent again at once for a SYN, else after 1 s at least, and each time after twice the time.",
     source="RFC 6298, 2.1 and 5.5",
     level="MUST",
+    needs=("order", "packets"),
     any_clock=True,
     quote="The host MUST set RTO <- RTO * 2",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     time = trace["time_ns"]
     reply = trace.out & trace.has(SYN) & trace.has(ACK)
     asks = ~trace.out & trace.has(SYN)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.timestamps import Timestamps
 from testctl.rules.core.trace import Trace
 
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="ACKs echo TS.Recent, the highest timestamp of segments that began no higher than the last ACK then sent.",
     source="RFC 7323, 4.3",
     level="MUST",
+    needs=("order", "packets"),
     quote="SEG.TSval >= TS.Recent and SEG.SEQ <= Last.ACK.sent then SEG.TSval is copied to TS.Recent; otherwise, it is "
     "ignored.",
     linux="A SYN-ACK echoes the first SYN, also after another has come (tcp_check_req()). A segment whose ACK number "
@@ -25,8 +26,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     stamps = Timestamps(trace)
     echo, least, most = trace["tsecr"], stamps.recent_at_least, stamps.recent_at_most
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & (trace["tsval"] >= 0) & stamps.agreed

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.timestamps import Timestamps
 from testctl.rules.core.trace import Trace
 
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     must="Data with a timestamp below TS.Recent is dropped: no ACK takes it in.",
     source="RFC 7323, 5.3",
     level="MUST",
+    needs=("order",),
     quote="If there is a Timestamps option in the arriving segment, SEG.TSval < TS.Recent, [...] and if the RST bit is "
     "not set, then treat the arriving segment as not acceptable",
     linux="A timestamp that is lower by 1 is taken (TCP_PAWS_WINDOW), so that packets of an instant may be reordered.",
@@ -24,8 +25,6 @@ _WINDOW = 1
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     stamps = Timestamps(trace)
     recent = stamps.recent_at_least
     arrives = ~trace.out & trace.data & ((trace["flags"] & (RST | SYN)) == 0) & stamps.agreed & (trace["tsval"] >= 0)

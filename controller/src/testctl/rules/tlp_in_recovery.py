@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import probes, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import probes
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,13 +12,12 @@ SPEC = RuleSpec(
     must="The tail is probed only while no data is SACKed.",
     source="RFC 8985, 7.2",
     level="SHOULD",
+    needs=SENDER,
     quote="The connection has no SACKed sequences in the SACK scoreboard",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     return where(
         probes(trace) & ~board.head & (board.sack_top > trace.una) & ~board.reneged & trace.from_syn,

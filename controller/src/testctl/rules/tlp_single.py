@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import repeated_timer, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import repeated_timer
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -12,13 +12,12 @@ SPEC = RuleSpec(
     must="While nothing arrives the tail is probed once; the next to be sent again is the first not acknowledged.",
     source="RFC 8985, 7.3",
     level="MUST",
+    needs=SENDER,
     quote="the sender MUST check … First, there is no other previous loss probe still in flight.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     return where(
         board.by_timer & board.tail & ~board.head & repeated_timer(trace) & trace.from_syn,

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import ms, probes, rto_min_ns, unfit
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.sender import ms, probes, rto_min_ns
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     "single segment, the time that an ACK may be delayed is added.",
     source="RFC 8985, 7.2",
     level="SHOULD",
+    needs=SENDER,
     quote="PTO = 2 * SRTT",
     linux="Two ticks are added, or for a single segment 200 ms (TCP_RTO_MIN): tcp_schedule_loss_probe().",
 )
@@ -23,8 +24,6 @@ _SURE = 0.8
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := unfit(trace):
-        return undecided(why)
     board = trace.board
     time = trace["time_ns"]
     least = rto_min_ns(trace)

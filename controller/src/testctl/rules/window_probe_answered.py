@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.records.schema import ACK, FIN, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     must="A packet that arrives at a host with a zero window, or outside its window, is answered by an ACK at once.",
     source="RFC 9293, 3.8.6.1 and 3.10.7.4",
     level="MUST",
+    needs=("order", "packets"),
     quote="When the receiving TCP peer has a zero window and a segment arrives, it must still send an acknowledgment "
     "showing its next expected sequence number and current window (zero).",
     linux="Since 4.0 packets without payload below the window are answered once in tcp_invalid_ratelimit, 500 ms "
@@ -21,8 +22,6 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if why := trace.delayed or trace.incomplete:
-        return undecided(why)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     known = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.offered > NEVER)
     empty = trace.pure_ack & (trace["seq"] == trace.rcv_nxt - 1)

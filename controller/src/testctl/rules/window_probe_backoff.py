@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="The time between probes of a zero window grows exponentially, up to a minute or more.",
     source="RFC 9293, 3.8.6.1",
     level="SHOULD",
+    needs=("order",),
     quote="SHOULD increase exponentially the interval between successive probes (SHLD-30)",
 )
 _GROWTH = 1.5
@@ -21,8 +22,6 @@ _LONGEST_NS = 60_000_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     if trace.option("keepalive", "off") != "off":
         return undecided("keepalive probes look like those of a window")
     time = trace["time_ns"]

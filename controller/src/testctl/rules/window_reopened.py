@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -14,14 +14,13 @@ SPEC = RuleSpec(
     must="The ACK that opens a zero window is sent when it opens, not as the answer to a probe.",
     source="RFC 9293, 3.8.6.1",
     level="SHOULD",
+    needs=("order",),
     quote="This is essential to guarantee that when either TCP peer has a zero window the reopening of the window will "
     "be reliably reported to the other.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.delayed:
-        return undecided(trace.delayed)
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
     last = trace.latest(acks)
     opens = acks & (last >= 0) & (trace["window"] > 0) & (trace["window"][last] == 0)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import testctl.rules
-from testctl.rules.core.spec import Found, RuleSpec
+from testctl.rules.core.needs import lacking
+from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 
 Check = Callable[[Trace, Trace | None], Found]
@@ -21,6 +22,11 @@ Check = Callable[[Trace, Trace | None], Found]
 class Rule:
     spec: RuleSpec
     check: Check
+
+    def found(self, trace: Trace, other: Trace | None) -> Found:
+        """What it finds at one end, if the trace has what it needs."""
+        why = lacking(trace, self.spec.needs)
+        return undecided(why) if why else self.check(trace, other)
 
 
 @cache

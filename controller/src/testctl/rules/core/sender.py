@@ -15,8 +15,6 @@ _TICKS_NS = (1_000_000, TICK_NS)
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _LATE_NS = 100_000_000
-_TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.InPktTooBigs")
-"""What a kernel counts where packets were too large for a link: what was sent is then sent again in smaller ones."""
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
 
@@ -26,16 +24,6 @@ def on_time(intervals_ns: Ints) -> Ints:
     eighth (LVL_GRAN, kernel/time/timer.c), all by the tick in which they were set; a tick has 1 ms or 4 (CONFIG_HZ)."""
     late = [tick * (1 + 8 ** np.searchsorted(tick * 64 * 8 ** np.arange(4), intervals_ns)) for tick in _TICKS_NS]
     return np.asarray(intervals_ns - np.maximum(*late))
-
-
-def unfit(trace: Trace) -> str:
-    """Why what the host sends can't be compared with what had arrived; "": it can."""
-    if not trace.from_syn.any():
-        return "the capture begins within the connection"
-    counted = trace.records.snmp(trace.host)
-    if icmp := [name for name in _TOO_BIG if counted.get(name)]:
-        return f"{trace.host} received ICMP, which the records lack, perhaps of a smaller path MTU ({icmp[0]})"
-    return trace.delayed or trace.incomplete
 
 
 def sysctl(trace: Trace, name: str, default: int) -> int:

@@ -13,6 +13,11 @@ import numpy as np
 from testctl.records.schema import Array, Bools
 
 Level = Literal["MUST", "SHOULD", "Linux"]
+Need = Literal["start", "mtu", "order", "packets", "reads", "tcp_events"]
+"""start: the capture has the handshake; mtu: no ICMP spoke of a smaller path MTU; order: packets leave the host as TCP
+sends them; packets: TCP kept all that arrived; reads: the application reads what comes; tcp_events: TCP was traced."""
+SENDER: tuple[Need, ...] = ("start", "mtu", "order", "packets")
+"""What is needed to compare what a host sends with what had arrived."""
 KEPT = 20
 """Violations of a rule, by one end of a flow, that are kept with their packets; the others are counted."""
 
@@ -25,6 +30,7 @@ class RuleSpec:
     source   the RFC and the section that asks for it, such as "RFC 5681, 4.2"
     level    its word there; "Linux": no RFC asks for it, and Linux does it
     quote    the standard's own sentence, or the part of it that counts
+    needs    without any of which the rule is undecided (core/needs.py)
     any_clock  whether it holds of a capture by the wall clock, which does not tell when TCP dealt with what it has
     linux    where Linux is known to differ, since which release, and where that is written; "": nowhere
     """
@@ -35,6 +41,7 @@ class RuleSpec:
     level: Level
     quote: str
     linux: str = ""
+    needs: tuple[Need, ...] = ()
     any_clock: bool = False
 
     def __post_init__(self) -> None:

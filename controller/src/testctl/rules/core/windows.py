@@ -17,7 +17,6 @@ from testctl.rules.core.trace import Trace
 INITIAL = 10
 """RFC 6928 and Linux's TCP_INIT_CWND, segments."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
-UNTRACED = "the host's TCP was not traced (tcp_events)"
 
 
 def initial_window(trace: Trace) -> int:
