@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`allow`: rules of TCP that points of a plan may break, with the reason."""
+"""`allow`: rules of TCP that points of a plan may break, with the reason; and those that are broken all the same."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
@@ -35,3 +35,17 @@ def read_allowed(node: Node | None, reader: Reader, rules: Collection[str] | Non
         if when is not None:
             allowed.append(Allowed(rule, reason, when))
     return tuple(allowed)
+
+
+def broken_rules(metrics: Mapping[str, Mapping[str, float | str | None]], allowed: Collection[str]) -> list[str]:
+    """A sentence for each rule that flows broke and that is not allowed, by the metrics that list them."""
+    broken: dict[str, list[str]] = {}
+    for flow, of in metrics.items():
+        for entry in str(of.get("rules_violated") or "").split(", "):
+            rule, _, count = entry.partition(" ")  # "ack-moves-back 2, beyond-window 1"
+            if count and rule not in allowed:
+                first = str(of.get("first_violation")).replace("; ", ", ")
+                example = f" ({first.removeprefix(f'{rule}: ')})" if first.startswith(f"{rule}: ") else ""
+                times = f", {count} times" if count != "1" else ""
+                broken.setdefault(rule, []).append(f"by {flow}{times}{example}")
+    return [f"the rule {rule} was broken {', '.join(flows)}" for rule, flows in broken.items()]

@@ -12,6 +12,7 @@ from testctl.core.point import Point
 from testctl.core.units import exact_metric
 from testctl.core.words import counted
 from testctl.plan import failures
+from testctl.plan.allow import broken_rules
 from testctl.plan.model import FAILURE, NO_FAILURE, Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
 
@@ -19,8 +20,6 @@ Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
 """Verdicts that need attention."""
 POINT_WIDE = "*"
-VIOLATED, FIRST_VIOLATION = "rules_violated", "first_violation"
-"""The metrics that list the rules of TCP that a flow broke, and that tell the first violation."""
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
 
@@ -109,12 +108,6 @@ class _Finding:
     text: str
     worst: str = ""
     gap: float = 0.0
-
-
-def rules_in(value: Number | str | None) -> list[tuple[str, int]]:
-    """(rule, violations) of a value of the metric VIOLATED, such as "ack-moves-back 2, beyond-window 1"."""
-    pairs = [entry.split(" ") for entry in str(value or "").split(", ") if " " in entry]
-    return [(rule, int(count)) for rule, count in pairs]
 
 
 def meets(levels: Levels, condition: Condition) -> bool:
@@ -290,17 +283,7 @@ class Judge:
     def violated(self, point: Point) -> list[_Finding]:
         """The rules of TCP that a flow broke though the plan does not allow it: a finding for each rule."""
         allowed = {entry.rule for entry in self._plan.allowed if meets(point.levels, entry.when)}
-        broken: dict[str, list[str]] = {}
-        for flow, of in self.measured(point.id).metrics.items():
-            for rule, count in rules_in(of.get(VIOLATED)):
-                if rule not in allowed:
-                    first = str(of.get(FIRST_VIOLATION)).replace("; ", ", ")
-                    example = f" ({first.removeprefix(f'{rule}: ')})" if first.startswith(f"{rule}: ") else ""
-                    broken.setdefault(rule, []).append(f"by {flow}{f', {count} times' if count > 1 else ''}{example}")
-        return [
-            _Finding(point.id, "fail", f"the rule {rule} was broken {', '.join(flows)}")
-            for rule, flows in broken.items()
-        ]
+        return [_Finding(point.id, "fail", text) for text in broken_rules(self.measured(point.id).metrics, allowed)]
 
     def one(self, expectation: Expectation, point: Point) -> _Finding:
         """The verdict over all flows of the expectation: fail before invalid before pass."""
