@@ -39,6 +39,16 @@ def test_what_a_plan_allows_makes_none_fail() -> None:
     assert second == ("fail", "the rule beyond-window was broken by bulk")
 
 
+def test_what_is_allowed_is_reported_with_its_reason() -> None:
+    plan = load_plan((PLAN + ALLOW).encode())
+    for of, count in ((BROKEN, 1), ({"rules_violated": "none"}, 0)):
+        results: Results = {point.id: Measured("pass", metrics={"bulk": of}) for point in plan.points}
+        (reported,) = evaluate(plan, results)[1]
+        assert (reported.name, reported.verdict) == ("ack-delay may be broken: measured on purpose", "pass")
+        assert reported.detail == f"{count} of 1 point break it"
+        assert len(reported.points) == count
+
+
 @pytest.mark.parametrize(
     ("entry", "want"),
     [

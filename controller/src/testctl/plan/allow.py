@@ -41,11 +41,21 @@ def broken_rules(metrics: Mapping[str, Mapping[str, float | str | None]], allowe
     """A sentence for each rule that flows broke and that is not allowed, by the metrics that list them."""
     broken: dict[str, list[str]] = {}
     for flow, of in metrics.items():
-        for entry in str(of.get("rules_violated") or "").split(", "):
-            rule, _, count = entry.partition(" ")  # "ack-moves-back 2, beyond-window 1"
-            if count and rule not in allowed:
+        for rule, count in _listed(of).items():
+            if rule not in allowed:
                 first = str(of.get("first_violation")).replace("; ", ", ")
                 example = f" ({first.removeprefix(f'{rule}: ')})" if first.startswith(f"{rule}: ") else ""
                 times = f", {count} times" if count != "1" else ""
                 broken.setdefault(rule, []).append(f"by {flow}{times}{example}")
     return [f"the rule {rule} was broken {', '.join(flows)}" for rule, flows in broken.items()]
+
+
+def breaks(metrics: Mapping[str, Mapping[str, float | str | None]], rule: str) -> bool:
+    """Whether a flow broke it, allowed or not."""
+    return any(rule in _listed(of) for of in metrics.values())
+
+
+def _listed(of: Mapping[str, float | str | None]) -> dict[str, str]:
+    """Rule -> number of violations, of a flow: its metric is such as "ack-moves-back 2, beyond-window 1"."""
+    entries = (entry.partition(" ") for entry in str(of.get("rules_violated") or "").split(", "))
+    return {rule: count for rule, _, count in entries if count}

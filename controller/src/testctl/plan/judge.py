@@ -12,8 +12,8 @@ from testctl.core.point import Point
 from testctl.core.units import exact_metric
 from testctl.core.words import counted
 from testctl.plan import failures
-from testctl.plan.allow import broken_rules
-from testctl.plan.model import FAILURE, NO_FAILURE, Bounds, Condition, Expectation, Levels, Number, Plan
+from testctl.plan.allow import breaks, broken_rules
+from testctl.plan.model import FAILURE, NO_FAILURE, Allowed, Bounds, Condition, Expectation, Levels, Number, Plan
 from testctl.system.text import first_of
 
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
@@ -146,7 +146,8 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
         )
         for point in plan.points
     ]
-    return points, [_of_expectation(plan, expectation, measured) for expectation, measured in findings]
+    expected = [_of_expectation(plan, expectation, measured) for expectation, measured in findings]
+    return points, [*expected, *(judge.allowed(entry) for entry in plan.allowed)]
 
 
 def compared_with(plan: Plan, point: Point) -> set[tuple[Levels, int]]:
@@ -284,6 +285,13 @@ class Judge:
         """The rules of TCP that a flow broke though the plan does not allow it: a finding for each rule."""
         allowed = {entry.rule for entry in self._plan.allowed if meets(point.levels, entry.when)}
         return [_Finding(point.id, "fail", text) for text in broken_rules(self.measured(point.id).metrics, allowed)]
+
+    def allowed(self, entry: Allowed) -> ExpectationVerdict:
+        """Which points break a rule that the plan allows them to break."""
+        may = [point for point in self._plan.points if meets(point.levels, entry.when)]
+        broke = tuple(point.id for point in may if breaks(self.measured(point.id).metrics, entry.rule))
+        name = f"{entry.rule} may be broken: {entry.reason}"
+        return ExpectationVerdict(name, "pass", f"{len(broke)} of {counted(len(may), 'point')} break it", broke)
 
     def one(self, expectation: Expectation, point: Point) -> _Finding:
         """The verdict over all flows of the expectation: fail before invalid before pass."""
