@@ -98,7 +98,7 @@ def _covering(start: Ints, end: Ints, byte: Ints) -> Array:
 
 @dataclass(frozen=True)
 class _Stamps:
-    """TCP timestamps of packets, few of which are read; row: of each packet, None where they are the rows."""
+    """TCP timestamps of packets; few are read; row: of each packet, None where they are the rows."""
 
     rows: Rows
     row: Ints | None = None
