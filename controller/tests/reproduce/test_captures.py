@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from testctl.cli.main import app
 from testctl.plan import load_plan
+from testctl_agent.spec.errors import PlanError
 from typer.testing import CliRunner
 
 RAW = Path(__file__).parents[1] / "metrics" / "fixtures" / "all_instruments" / "raw"
@@ -28,3 +29,21 @@ def test_one_or_both_ends_become_a_plan(ends: int, rate: int, tmp_path: Path) ->
 def test_a_file_that_is_no_capture() -> None:
     result = CliRunner().invoke(app, ["reproduce", __file__])
     assert "test_captures.py: byte 0: want a capture (pcap or pcapng)" in str(result.exception or result.output)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("there.yaml", "exists already, and is not changed"),
+        ("none/plan.yaml", "want a file in an existing directory"),
+        ("plan.txt", "want a file name that ends in .yaml"),
+    ],
+)
+def test_a_plan_that_can_not_be_written_is_refused_before_anything_is_read(
+    name: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there.yaml").touch()
+    monkeypatch.setattr("testctl.cli.analyse.analysed", None)
+    result = CliRunner().invoke(app, ["reproduce", *CAPTURES, "--run", "--out", str(tmp_path / name)])
+    assert isinstance(result.exception, PlanError)
+    assert error in str(result.exception)

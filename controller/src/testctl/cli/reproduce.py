@@ -55,12 +55,14 @@ def reproduce(
     from testctl.reproduce.command import infer_point
     from testctl.reproduce.report import result_text, to_json
     from testctl.reproduce.search import search
-    from testctl.reproduce.write import plan_text, write_plan
+    from testctl.reproduce.write import check_plan_file, plan_text, write_plan
     from testctl.results import RunWriter
     from testctl.system.temporary import temporary
 
     if as_json and not run_it and out is None:
         raise PlanError("--json: want --run or --out; without them the plan is printed")
+    if out is not None:
+        check_plan_file(out)
     if run.is_dir():
         records, inferred, name = infer_point(run, point)
     else:

@@ -40,12 +40,19 @@ def plan_text(
     return "\n".join(lines) + "\n"
 
 
-def write_plan(path: Path, text: str) -> None:
+def check_plan_file(path: Path) -> None:
     """Raises PlanError where a file is, or none can be."""
     if path.suffix != ".yaml":
         raise PlanError(f"{path}: want a file name that ends in .yaml")
+    if not path.parent.is_dir():
+        raise PlanError(f"{path}: want a file in an existing directory; {path.parent} is none")
     if path.exists() or path.is_symlink():
         raise PlanError(f"{path}: exists already, and is not changed")
+
+
+def write_plan(path: Path, text: str) -> None:
+    """Raises PlanError as `check_plan_file`, TestbedError where it can't be written."""
+    check_plan_file(path)
     with naming_path(path, "the plan was not written"):
         write_text(path, text)
 
