@@ -128,10 +128,12 @@ def test_ipv6_addresses_are_shown_as_they_are(
 ) -> None:
     segments = [replace(s, ends=("fd00::1", "fe80::2")) for s in w.conversation()]
     file = w.write(tmp_path / "x.pcap", w.pcap(segments))
-    assert called(monkeypatch, "analyse", file, "--only", "fe80::2.80", "--out", tmp_path / "run") == 0
-    assert "\nfd00::1.40000-fe80::2.80\n" in capsys.readouterr().out
-    (point,) = (tmp_path / "run" / "points").iterdir()
-    assert "fd00::1.40000-fe80::2.80" in _shown(monkeypatch, capsys, ["show", tmp_path / "run", point.name])
+    for number, end in enumerate(("fe80::2.80", "[fe80::2]:80", "[fe80::2]", "FE80:0::2", "fe80::2%eth0")):
+        run = ("--out", tmp_path / f"{number}")
+        assert called(monkeypatch, "analyse", file, "--only", end, *run) == 0
+        assert "\nfd00::1.40000-fe80::2.80\n" in capsys.readouterr().out
+    (point,) = (tmp_path / "0" / "points").iterdir()
+    assert "fd00::1.40000-fe80::2.80" in _shown(monkeypatch, capsys, ["show", tmp_path / "0", point.name])
 
 
 def test_the_same_file_twice_and_ends_that_are_exchanged(tmp_path: Path) -> None:

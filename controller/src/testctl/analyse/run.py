@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def choose(scanned: Sequence[Scanned], at: At | None = None, only: Sequence[str]
 
 def _with_ends(file: Scanned, only: Sequence[str]) -> Ints:
     """The connections that have an end with such an address, port or both.  Raises PlanError without any."""
-    wanted = set(only)
+    wanted = {_as_listed(end) for end in only}
     rows = []
     for index, connection in enumerate(file.connections):
         ends = ((text_of(connection, end), str(connection["port"][end])) for end in (0, 1))
@@ -97,6 +98,16 @@ def _with_ends(file: Scanned, only: Sequence[str]) -> Ints:
     if not rows:
         raise PlanError(f"--only {' '.join(only)}: want an end of a connection of {file.path}; got none with it")
     return np.array(rows, np.int64)
+
+
+def _as_listed(end: str) -> str:
+    """An end without brackets (RFC 3986) and zone (RFC 4007), which captures lack, its address in RFC 5952's form."""
+    address, _, port = end.removeprefix("[").partition("]")
+    try:
+        address = str(ip_address(address.partition("%")[0]))
+    except ValueError:
+        return end
+    return f"{address}.{port.removeprefix(':')}" if port else address
 
 
 def _one(file: Scanned, rows: Ints, at: At | None) -> Chosen:
