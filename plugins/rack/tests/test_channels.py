@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
@@ -14,7 +16,7 @@ from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_rack.inventory_file import Machine
 from testctl_rack.leased_agents import LEASE, LEASE_S, offset, seconds
-from testctl_rack.mtls import CONNECT_S, can_not, explain, read_keys, write_checked
+from testctl_rack.mtls import CONNECT_S, LOOK_LIFETIME_S, can_not, explain, look, read_keys, write_checked
 from testctl_rack.rack import lacking_device
 
 WHO = "host beta (192.0.2.12:7400)"
@@ -135,3 +137,18 @@ def test_keys_that_are_not_there_and_that_others_read(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match=r"controller\.key: others can read this key") as refused:
         read_keys(tmp_path)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_an_agent_is_free_also_when_the_look_takes_longer_than_its_lease(
+    late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter((10.0, 10.0 + LOOK_LIFETIME_S * (1.5 if late else 0.5)))
+    monkeypatch.setattr("testctl_rack.mtls.time.monotonic", lambda: next(clock))
+
+    def release(*_: object, **__: object) -> None:
+        raise Refused(grpc.StatusCode.FAILED_PRECONDITION, "Release wants a lease; the one given has ended")
+
+    agent = SimpleNamespace(Acquire=lambda *_, **__: pb.Lease(token="ab", time_ns=7), Release=release)
+    with nullcontext() if late else pytest.raises(Refused):
+        assert look(agent, "ann", "")[0].time_ns == 7

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import grpc
-from testctl_agent.daemon import LEASE_KEY
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon.boot_notes import BOOT, WAS
 from testctl_agent.spec.errors import TestbedError
@@ -17,7 +16,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl_rack.grpc_agents import new_stub
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.leased_agents import CLOCK_NS, offset, seconds
-from testctl_rack.mtls import ANSWER_S, describe, explain, open_channel, read_keys
+from testctl_rack.mtls import describe, explain, look, open_channel, read_keys
 
 BOOT_LIMIT = "TESTCTL_BOOT_S"
 """Environment variable: the seconds that a machine has from its reboot until its agent answers."""
@@ -106,8 +105,5 @@ class Booted:
 
 def _clock(stub: Any, ticket: str) -> tuple[int, int]:
     before_ns = time.time_ns()
-    request = pb.AcquireRequest(holder="comparing clocks after a boot", lifetime_ns=10**9, ticket=ticket)
-    lease = stub.Acquire(request, timeout=ANSWER_S)
-    clock = offset(before_ns, lease.time_ns, time.time_ns())
-    stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, lease.token)])
-    return clock
+    lease, came_ns = look(stub, "comparing clocks after a boot", ticket)
+    return offset(before_ns, lease.time_ns, came_ns)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import grpc
 from testctl.results.atomic import check_room, naming_path
+from testctl_agent.daemon import LEASE_KEY
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 
@@ -21,6 +23,8 @@ CONNECT_S = 5.0
 """How long an attempt to connect may take."""
 ANSWER_S = 20.0
 """How long an agent has for a short call; its machine may be slow, or the network that leads to it."""
+LOOK_LIFETIME_S = 1.0
+"""The longest that a look whether an agent is free keeps others from it."""
 HELD = grpc.StatusCode.ABORTED
 """What an agent answers whose lease somebody else has."""
 DISTRUST = ("certificate_verify_failed", "hostname verification", "peer name", "alert", "wrong_version_number")
@@ -75,6 +79,23 @@ def describe(stub: Any) -> pb.Description:
     """An agent's description, of one parameter: of all that it could have takes a slow host seconds."""
     description: pb.Description = stub.Describe(pb.DescribeRequest(parameters=["kernel"]), timeout=ANSWER_S)
     return description
+
+
+def look(stub: Any, who: str, ticket: str) -> tuple[pb.Lease, int]:
+    """A lease of a free agent, which is released at once, and when it came, in ns of this machine's clock.
+
+    Raises grpc.RpcError where somebody has one.  A Release that comes late, between slow
+    machines, is refused: the agent has ended the lease itself.
+    """
+    begun = time.monotonic()
+    request = pb.AcquireRequest(holder=who, lifetime_ns=int(LOOK_LIFETIME_S * 1e9), ticket=ticket)
+    lease, came_ns = stub.Acquire(request, timeout=ANSWER_S), time.time_ns()
+    try:
+        stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, lease.token)])
+    except grpc.RpcError:
+        if time.monotonic() - begun < LOOK_LIFETIME_S:
+            raise
+    return lease, came_ns
 
 
 def can_not(error: grpc.RpcError) -> bool:

@@ -32,7 +32,7 @@ from testctl_rack.inventory_file import Machine, Rack, read_rack
 from testctl_rack.kernels import Kernels, back, in_order, short, wanted
 from testctl_rack.leased_agents import CLOCK_NS, RemoteAgents
 from testctl_rack.menus import menus
-from testctl_rack.mtls import ANSWER_S, HELD, Keys, describe, explain, open_channel, read_keys
+from testctl_rack.mtls import ANSWER_S, HELD, Keys, describe, explain, look, open_channel, read_keys
 from testctl_rack.paths import RackPaths
 from testctl_rack.placement import Placement, place
 from testctl_rack.reservation import Reservation, holder
@@ -236,10 +236,7 @@ def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | st
         try:
             description = describe(stub)
             facts = stub.Attest(pb.AttestRequest(), timeout=ANSWER_S).facts
-            who = holder("looking whether it is free")
-            request = pb.AcquireRequest(holder=who, lifetime_ns=10**9, ticket=ticket)
-            token = stub.Acquire(request, timeout=ANSWER_S).token
-            stub.Release(pb.ReleaseRequest(), timeout=ANSWER_S, metadata=[(LEASE_KEY, token)])
+            look(stub, holder("looking whether it is free"), ticket)
         except grpc.RpcError as error:
             return explain(str(machine), error)
     for what, want, got in (
