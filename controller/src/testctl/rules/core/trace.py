@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All packets of a flow as the host at one of its ends saw them, with the known facts of the host: the input of a rule."""
+"""All packets of a flow as the host at one of its ends saw them, with known facts of the host: a rule's input."""
 
 from __future__ import annotations
 
