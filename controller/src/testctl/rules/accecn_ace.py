@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CE, CWR, ECE, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -22,7 +22,7 @@ _INITIAL, _VALUES = 5, 8
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()
     arrived = ~trace.out & ~trace.has(SYN)
@@ -40,5 +40,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends an ACK of {trace['ack'][row]} with ACE {field[row]}, after {count[row]} packets with CE: want "
             f"{(_INITIAL + count[row]) % _VALUES}"
         ),
-        trace.latest(marked),
+        lambda: trace.latest(marked),
     )

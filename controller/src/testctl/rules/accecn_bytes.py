@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CE, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -25,7 +25,7 @@ _COUNTERS = (("accecn_e0", 2, 1), ("accecn_ce", CE, 0), ("accecn_e1", 1, 1))
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()
     broken = np.zeros(len(trace), np.bool_)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, CWR, ECE, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -24,7 +24,7 @@ _FLAGS = np.array([0b010, 0b011, 0b100, 0b110])
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()
     syn, ack = trace.has(SYN), trace.has(ACK)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -20,12 +19,11 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     there = trace.arrived_to
-    came = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt)
-    answer = trace.reached(trace["ack"], acks, there)
+    came = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt) & ~trace.refused
+    answer = trace.reached(trace["ack"], trace.acks, there, came)
     return where(
-        trace.late(came & ~trace.refused, answer, _LIMIT_NS),
+        trace.late(came, answer, _LIMIT_NS),
         lambda row: f"received up to {there[row]}, which no ACK covers within 500 ms",
         answer,
     )

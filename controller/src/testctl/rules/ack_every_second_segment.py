@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,13 +21,14 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     mss = trace.peer_mss
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
     there = trace.arrived_to
-    owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss)
-    answer = trace.reached(trace["ack"], acks, there - 2 * mss + 1)
+    if not came.any():
+        return NOTHING
+    owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss) & ~trace.refused
+    answer = trace.reached(trace["ack"], trace.acks, there - 2 * mss + 1, owed)
     return where(
-        trace.late(owed & ~trace.refused, answer, trace.at_once_ns),
+        trace.late(owed, answer, trace.at_once_ns),
         lambda row: f"received up to {there[row]} and had acknowledged {trace.acked[row]}; segments have {mss} bytes",
         answer,
     )

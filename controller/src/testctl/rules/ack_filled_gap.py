@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -14,17 +13,17 @@ SPEC = RuleSpec(
     source="RFC 5681, 4.2",
     level="SHOULD",
     needs=("order", "packets"),
+    only_if=("gap",),
     quote="a TCP receiver SHOULD send an immediate ACK when the incoming segment fills in all or part of a gap in the "
     "sequence space",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     there = trace.arrived_to
     gap = (trace.rcv_nxt > NEVER) & (trace.seen > trace.rcv_nxt)
     fills = ~trace.refused & ~trace.out & trace.data & trace.from_syn & gap & (there > trace.rcv_nxt)
-    answer = trace.reached(trace["ack"], acks, there)
+    answer = trace.reached(trace["ack"], trace.acks, there, fills)
     return where(
         trace.late(fills, answer, trace.at_once_ns),
         lambda row: (

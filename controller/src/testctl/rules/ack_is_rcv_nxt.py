@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -19,10 +18,10 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn
-    earlier = trace.settled(trace.arrived_to, trace.at_once_ns)
+    less = trace.acks & trace.from_syn & ~trace.refused & (trace["ack"] < trace.rcv_nxt)
+    earlier = trace.settled(trace.arrived_to, trace.at_once_ns, less)
     return where(
-        acks & ~trace.refused & (earlier > NEVER) & (trace["ack"] < earlier),
+        less & (earlier > NEVER) & (trace["ack"] < earlier),
         lambda row: f"acknowledges {trace['ack'][row]}; up to {earlier[row]} had arrived",
-        trace.reached(trace.arrived_to, ~trace.out, earlier),
+        lambda: trace.reached(trace.arrived_to, ~trace.out, earlier, less),
     )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -18,10 +17,9 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
-    broken = acks & (trace["ack"] < trace.acked)
+    broken = trace.acks & (trace["ack"] < trace.acked)
     return where(
         broken,
         lambda row: f"acknowledges {trace['ack'][row]} after {trace.acked[row]}",
-        trace.latest(acks),
+        lambda: trace.latest(trace.acks),
     )

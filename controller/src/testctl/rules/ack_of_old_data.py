@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -14,6 +13,7 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.10.7.4",
     level="SHOULD",
     needs=("order", "packets"),
+    only_if=("repeat",),
     quote="If an incoming segment is not acceptable, an acknowledgment should be sent in reply",
 )
 _LIMIT_NS = 500_000_000
@@ -21,10 +21,9 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     below = trace["seq"] + trace["length"] <= trace.rcv_nxt
     old = trace.repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
-    answer = trace.following(acks)
+    answer = trace.following(trace.acks, old)
     return where(
         trace.late(old, answer, _LIMIT_NS),
         lambda row: f"received {trace['seq'][row]} again, which it had, and sent no ACK",

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -22,11 +19,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST) & trace.from_syn & (trace.rcv_nxt > NEVER)
-    broken = acks & (trace["ack"] > trace.rcv_nxt)
-    last = trace.latest(~trace.out)
     return where(
-        broken,
+        trace.acks & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace["ack"] > trace.rcv_nxt),
         lambda row: f"acknowledges {trace['ack'][row]}, but only up to {trace.rcv_nxt[row]} had arrived",
-        np.asarray(last),
+        lambda: trace.latest(~trace.out),
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import compression_ns
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 5681, 4.2",
     level="SHOULD",
     needs=("order", "packets"),
+    only_if=("gap",),
     quote="A TCP receiver SHOULD send an immediate duplicate ACK when an out-of-order segment arrives",
     linux="Since 4.18 ACKs behind the third duplicate wait for up to tcp_comp_sack_delay_ns (1 ms) and "
     "tcp_comp_sack_slack_ns (0.1 ms), unless tcp_comp_sack_nr is 0 or SACK is off (__tcp_ack_snd_check()).",
@@ -25,7 +25,6 @@ _COMPRESSED_BEHIND = 3
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     gap = (
         ~trace.refused
         & ~trace.out
@@ -34,13 +33,15 @@ def check(trace: Trace, other: Trace | None) -> Found:
         & (trace.rcv_nxt > NEVER)
         & (trace["seq"] > trace.rcv_nxt)
     )
-    answer = trace.following(acks)
+    answer = trace.following(trace.acks, gap)
     soon = trace.late(gap, answer, trace.at_once_ns)
+    if not soon.any():
+        return NOTHING
     compressed = trace.late(gap, answer, trace.at_once_ns + compression_ns(trace))
     # ACKs since the gap came to begin where it does: those with the ACK number that is the gap's begin.
-    same = acks & (trace["ack"] == trace.rcv_nxt) & (trace.seen > trace.rcv_nxt)
+    same = trace.acks & (trace["ack"] == trace.rcv_nxt) & (trace.seen > trace.rcv_nxt)
     number = trace.count(np.ones(len(trace), np.int64), same)
-    began = trace.reached(trace["ack"], acks, trace.rcv_nxt)
+    began = trace.reached(trace["ack"], trace.acks, trace.rcv_nxt)
     duplicates = number - np.where(began >= 0, number[began], 0)
     broken = np.where(duplicates >= _COMPRESSED_BEHIND, compressed, soon)
     return where(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,11 +22,14 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     seq = trace["seq"]
+    apart = trace.out & trace.pure_ack & trace.from_syn & (trace.nxt > NEVER) & (seq != trace.nxt)
+    if not apart.any():
+        return NOTHING
     last = trace.latest(~trace.out)
     edge = np.where(last >= 0, trace["ack"][last] + trace["window"][last], NEVER)
-    usual = (seq == trace.nxt) | (seq == trace.una - 1) | (seq == trace.una[trace.instant] - 1)
+    usual = (seq == trace.una - 1) | (seq == trace.una[trace.instant] - 1)
     return where(
-        np.asarray(trace.out & trace.pure_ack & trace.from_syn & (trace.nxt > NEVER) & ~usual & (seq != edge)),
+        np.asarray(apart & ~usual & (seq != edge)),
         lambda row: f"sends an ACK at {seq[row]}, and had sent up to {trace.nxt[row]}",
-        trace.latest(trace.out),
+        lambda: trace.latest(trace.out),
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,24 +21,27 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    edge = trace["ack"] + trace["window"]
     # A keepalive or window probe is a pure ACK too, with a number below the next.
-    answers = trace.out & trace.has(ACK) & ~trace.has(RST)
-    last = np.where(trace.latest(answers) >= 0, edge[trace.latest(answers)], NEVER)
-    acks = trace.out & trace.pure_ack & (edge <= last) & (trace["seq"] >= trace.nxt)
-    ones = np.ones(len(trace), np.int64)
-    sent, came = trace.count(ones, acks), trace.count(trace["segs"], ~trace.out)
+    pure = trace.out & trace.pure_ack & (trace["seq"] >= trace.nxt)
+    edge, last = trace.limit, trace.latest(trace.acks, pure)
+    at = np.flatnonzero(pure)
+    at = at[(last[at] >= 0) & (edge[at] <= edge[last[at]])]
+    if not len(at):
+        return NOTHING
+    acks = trace.sparse(at, np.ones(len(at), np.bool_))
+    sent, came = trace.count(acks, acks), trace.count(trace["segs"], ~trace.out)
     # What the capture has within an instant may be in another order: counted is from the last ACK of an earlier time.
-    instant = trace.instant
-    latest = trace.latest(trace.out)
+    instant = trace.instant[at]
+    latest, last = trace.latest(trace.out), trace.latest(trace.acks)
     before = latest[instant]
-    update = (before >= 0) & (latest[before] >= 0) & (edge[before] > last[before])  # which answers no packet
+    former = np.where(last[before] >= 0, edge[last[before]], NEVER)
+    update = (before >= 0) & (latest[before] >= 0) & (edge[before] > former)  # which answers no packet
     before = np.where(update, latest[before], before)
     known = before >= 0
-    since = came - np.where(known, came[before], 0)
-    own = sent - sent[instant]
+    since = trace.sparse(at, came[at] - np.where(known, came[before], 0))
+    own = trace.sparse(at, sent[at] - sent[instant])
     return where(
-        acks & known & (own + 1 > since),
+        trace.sparse(at, known) & (own + 1 > since),
         lambda row: f"sends ACK {own[row] + 1} after {since[row]} packets since the ACK before",
-        before,
+        trace.sparse(at, before),
     )

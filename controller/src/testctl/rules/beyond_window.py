@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, RST, SYN
+from testctl.records.schema import ACK, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -19,11 +19,12 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    data = trace.out & trace.data & ~trace.has(SYN) & ~trace.has(RST) & trace.has(ACK) & (trace.edge > NEVER)
+    beyond = trace.acks & trace.data & ~trace.has(SYN) & (trace.end > trace.edge) & (trace.edge > NEVER)
+    if not beyond.any():
+        return NOTHING
     probe = trace["length"] == 1
-    broken = data & (trace["seq"] + trace["length"] > trace.edge) & ~probe
     return where(
-        broken,
+        beyond & (trace["seq"] + trace["length"] > trace.edge) & ~probe,
         lambda row: f"sends up to {trace['seq'][row] + trace['length'][row]}; the window ended at {trace.edge[row]}",
-        trace.latest(~trace.out & trace.has(ACK)),
+        lambda: trace.latest(~trace.out & trace.has(ACK)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, CE, RST, SYN
+from testctl.records.schema import CE, SYN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -25,13 +25,12 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.dctcp:
         return Found()
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)
     there = trace.arrived_to
     before = trace.latest(data)
     marked = trace["ecn"] == CE
     changed = data & (before >= 0) & (marked != marked[before]) & (there > trace.rcv_nxt) & (trace.rcv_nxt > NEVER)
-    answer = trace.reached(trace["ack"], acks & ~trace.has(SYN), there)
+    answer = trace.reached(trace["ack"], trace.acks & ~trace.has(SYN), there)
     return where(
         np.asarray(trace.late(changed & ~trace.refused, answer, trace.at_once_ns)),
         lambda row: (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ECE
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -18,12 +18,13 @@ SPEC = RuleSpec(
     source="RFC 8257, 3.2",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("classic_ecn",),
     quote="When sending an ACK, the ECE flag MUST be set if and only if DCTCP.CE is true.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if not trace.dctcp:
         return Found()
     # Data that arrived before, and not ECN-capable data, change nothing (__tcp_ecn_check_ce()).

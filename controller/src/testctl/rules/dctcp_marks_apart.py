@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, ECE, RST, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     source="RFC 8257, 3.2",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("classic_ecn",),
     quote="If the CE codepoint is not set and DCTCP.CE is true, set DCTCP.CE to false and send an immediate ACK.",
     linux="Before 4.18 the ACK at a change took the place of one that was delayed "
     "(27cde44a259c, tcp: do not cancel delay-AcK on DCTCP special ACK).",
@@ -24,7 +25,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if not trace.dctcp:
         return Found()
     acks = trace.out & trace.has(ACK) & ((trace["flags"] & (RST | SYN)) == 0)

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, FIN, SYN
 from testctl.rules.core.sacks import blocks
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 2883, 4",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("sack",),
     quote="A D-SACK block is only used to report a duplicate contiguous sequence of data received by the receiver in "
     "the most recent packet.",
     linux="In FIN-WAIT-1 and FIN-WAIT-2 the ACK of a FIN that had waited for a gap repeats the SACK block that its "
@@ -28,13 +29,15 @@ def check(trace: Trace, other: Trace | None) -> Found:
     twice = sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[twice], sacks.start[twice], sacks.end[twice]
     if not len(rows):
-        return Found()
+        return NOTHING
     arrives = ~trace.out & (trace.end > trace["seq"]) & ~trace.has(SYN)
-    data = np.flatnonzero(arrives)
+    data = np.flatnonzero(arrives & trace.below)
     partly = np.zeros(len(trace), np.bool_)
     partly[data] = trace.arrivals.part((trace["seq"] + trace.apart)[data], (trace.end + trace.apart)[data]) < data
     last = trace.latest(partly)[rows]
     hit = (last >= 0) & (trace["seq"][last] < end) & (trace.end[last] > start)
+    if hit.all():
+        return NOTHING
     fin = trace.has(FIN)
     closes = (trace.latest(trace.out & fin) >= 0) & (trace["ack"] == trace.highest(trace.end, ~trace.out & fin))
     ack_before = trace.latest(trace.out & trace.has(ACK))
@@ -53,5 +56,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         broken,
         lambda row: f"reports {trace['sack1_start'][row]}:{trace['sack1_end'][row]} as received twice",
-        trace.latest(arrives),
+        lambda: trace.latest(arrives),
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import compression_ns, in_use
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -27,10 +26,13 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if int(trace.settings.get("net.ipv4.tcp_dsack", 1)) == 0:
         return undecided("D-SACK is off")
+    if not trace.repeated.any():
+        return NOTHING
     again = trace.repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     broken = trace.late(again, np.full(len(trace), -1), trace.at_once_ns)
-    answer = trace.following(acks)
+    if not broken.any():
+        return NOTHING
+    answer = trace.following(trace.acks)
     time, limit = trace["time_ns"], trace.at_once_ns
     # The ACK waited, behind a gap, while more data came.
     wait, more = time[answer] - time, trace.following(~trace.out & trace.data)
@@ -41,7 +43,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
         # The ACK that answers it: some of those at once, where several packets came before them, or the next.
         stop = np.searchsorted(time[row:], time[row] + limit + trace.reading_ns[row], side="right") + row
         stop = max(int(stop), int(answer[row]) + 1)
-        reports = acks[row:stop] & (start[row:stop] <= trace["seq"][row]) & (end[row:stop] > trace["seq"][row])
+        reports = trace.acks[row:stop] & (start[row:stop] <= trace["seq"][row]) & (end[row:stop] > trace["seq"][row])
         broken[row] = not reports.any()
     return where(
         broken,

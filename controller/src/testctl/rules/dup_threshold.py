@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,14 +22,16 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if rack(trace):
         return undecided("losses are detected by time")
+    if not trace.board.again.any():
+        return NOTHING
     board = trace.board
     few = (board.sacked_bytes <= 2 * trace.mss) & (board.sacked_segments < 3) & (board.duplicates < 3)
-    soon = (board.waited < rto_min_ns(trace)) & ~board.delivered_at(trace["seq"])
+    soon = (board.waited < rto_min_ns(trace)) & ~board.delivered_at(trace["seq"], board.again)
     return where(
         begins_recovery(trace) & few & soon & trace.from_syn,
         lambda row: (
             f"sends {trace['seq'][row]} again after {board.duplicates[row]} duplicate ACKs, "
             f"{board.sacked_bytes[row]} bytes SACKed"
         ),
-        trace.latest(board.acks),
+        lambda: trace.latest(board.acks),
     )

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CWR, ECE, RST, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,20 +17,23 @@ SPEC = RuleSpec(
     source="RFC 3168, 6.1.2",
     level="MUST",
     needs=("order",),
+    only_if=("classic_ecn",),
     quote="the TCP sender sets the CWR flag in the TCP header of the first new data packet sent after the window "
     "reduction",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
+    echo = ~trace.out & trace.has(ECE) & ((trace["flags"] & (SYN | RST)) == 0) & ecn.classic
+    if not echo.any():
+        return NOTHING
     new = trace.out & trace.data & (trace.nxt > NEVER) & (trace["seq"] >= trace.nxt)
     cwr = trace.out & trace.has(CWR) & ~trace.has(SYN)
     again = trace.out & trace.data & (trace.end <= trace.nxt)
     # A window that was reduced before, by ECE or for a loss, is not reduced once more until it is acknowledged.
     reacted = np.maximum(trace.highest(trace.end, cwr), trace.highest(trace.nxt, again))
     lost = (trace["sack1_start"] >= 0) | (trace["ack"] <= trace.una)
-    echo = ~trace.out & trace.has(ECE) & ((trace["flags"] & (SYN | RST)) == 0) & ecn.classic
     fresh = echo & ~lost & (trace["ack"] > reacted) & (trace["ack"] <= trace.nxt)
     since = trace.latest(fresh)
     # Data at the same instant may have been on its way down when the ACK came.

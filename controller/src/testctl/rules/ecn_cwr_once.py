@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CWR, ECE, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,13 +17,16 @@ SPEC = RuleSpec(
     source="RFC 3168, 6.1.2",
     level="SHOULD",
     needs=("order",),
+    only_if=("classic_ecn",),
     quote="it SHOULD set the CWR bit only on the first new data packet that it transmits",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     cwr = trace.out & trace.has(CWR) & ~trace.has(SYN)
+    if not cwr.any():
+        return NOTHING
     again = trace.out & trace.data & (trace.end <= trace.nxt)
     echo = ~trace.out & trace.has(ECE) & ~trace.has(SYN)
     before = trace.latest(cwr)

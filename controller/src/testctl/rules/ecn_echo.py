@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CWR, ECE
-from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.ecn import ecn_of
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,15 +16,18 @@ SPEC = RuleSpec(
     source="RFC 3168, 6.1.3",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("classic_ecn",),
     quote="that TCP receiver continues to set the ECN-Echo flag in all the ACK packets it sends [...] until it "
     "receives a CWR packet",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if trace.dctcp:
         return Found()
+    if not ecn.marked.any():
+        return NOTHING
     since = trace.latest(ecn.marked & ecn.acceptable)
     reset = trace.latest(~trace.out & trace.has(CWR))
     echoing = (since >= 0) & (since >= reset) & (since < trace.instant)

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CE, CWR, ECE
-from testctl.rules.core.ecn import Ecn
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.ecn import ecn_of
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,15 +16,18 @@ SPEC = RuleSpec(
     source="RFC 3168, 6.1.3",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("classic_ecn",),
     quote="After the receipt of the CWR packet, acknowledgments for subsequent non-CE data packets do not have the "
     "ECN-Echo flag set.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     if trace.dctcp:
         return Found()
+    if not (ecn.answers & ecn.classic & trace.has(ECE)).any():
+        return NOTHING
     marked = ~trace.out & (trace["ecn"] == CE)
     since = trace.latest(marked)
     reset = trace.latest(trace.has(CWR) & trace.data & ~marked & ecn.acceptable)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,7 +22,9 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
+    if not (ecn.classic | ecn.accurate).any():
+        return NOTHING
     fresh = trace.out & trace.data & (trace.nxt > NEVER) & (trace["seq"] >= trace.nxt)
     return where(
         np.asarray(fresh & (ecn.classic | ecn.accurate) & (trace["ecn"] == 0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="Data that was sent before is not ECN-capable when it is sent again.",
     source="RFC 3168, 6.1.5",
     level="MUST",
+    only_if=("classic_ecn",),
     any_clock=True,
     quote="ECN-capable TCP implementations MUST NOT set either ECT codepoint (ECT(0) or ECT(1)) in the IP header for "
     "retransmitted data packets",
@@ -22,7 +23,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     again = trace.out & trace.data & (trace.end <= trace.nxt)
     return where(
         np.asarray(again & ecn.classic & ~ecn.every_packet & (trace["ecn"] > 0)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import CWR, ECE, RST, SYN
-from testctl.rules.core.ecn import Ecn
+from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    ecn = Ecn(trace)
+    ecn = ecn_of(trace)
     flags = trace.has(ECE) | trace.has(CWR) | (trace["ae"] != 0)
     return where(
         np.asarray(trace.out & ecn.off & ((trace["flags"] & (SYN | RST)) == 0) & flags),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, CWR, ECE, SYN
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,9 +22,12 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     syn, both = trace.has(SYN), trace.has(ECE) & trace.has(CWR)
+    agrees = trace.out & syn & trace.has(ACK) & trace.has(ECE) & ~trace.has(CWR)
+    if not agrees.any():
+        return NOTHING
     setup = trace.latest(~trace.out & syn & ~trace.has(ACK) & both)
     arrived = trace.latest(~trace.out & syn & ~trace.has(ACK))
-    agrees = trace.out & syn & trace.has(ACK) & trace.has(ECE) & ~trace.has(CWR) & (trace["ae"] == 0)
+    agrees &= trace["ae"] == 0
     return where(
         np.asarray(agrees & (arrived >= 0) & (setup < 0)),
         lambda row: "agrees to ECN in its SYN-ACK, where the SYN did not ask for it",

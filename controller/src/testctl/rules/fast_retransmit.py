@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import Bools, Ints
 from testctl.rules.core.sender import TICK_NS, ms, sysctl
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     source="RFC 5681, 3.2",
     level="SHOULD",
     needs=SENDER,
+    only_if=("sack",),
     quote="After receiving 3 duplicate ACKs, TCP performs a retransmission of what appears to be the missing segment, "
     "without waiting for the retransmission timer to expire.",
     linux="After reordering was seen, RACK waits for its window, an RTT at most: tcp_rack_reo_wnd().",
@@ -27,10 +28,13 @@ def check(trace: Trace, other: Trace | None) -> Found:
     board = trace.board
     time = trace["time_ns"]
     threshold = max(3, sysctl(trace, "tcp_reordering", 3))
-    _, times = board.transmitted(np.maximum(trace.una, 0))
-    shown = (board.sacked_bytes > threshold * trace.mss) & (times == 1) & (trace.nxt > trace.una) & trace.from_syn
+    shown = (board.sacked_bytes > threshold * trace.mss) & (trace.nxt > trace.una) & trace.from_syn
+    rows = np.flatnonzero(shown)
+    shown[rows] = board.transmitted(np.maximum(trace.una, 0), rows)[1] == 1
     moves = board.acks & (trace["ack"] > trace.una)
     begun = shown & ~(trace.latest(shown) > trace.latest(moves))
+    if not begun.any():
+        return NOTHING
     last = np.append(trace.first[1:], len(trace)) - 1  # right for the last rows of connections, which ends it
     ends = trace.following(np.append(trace.first[1:] != trace.first[:-1], [True] * min(len(trace), 1)))
     ends = np.where(ends >= 0, ends, last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, FIN, RST
+from testctl.records.schema import FIN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -16,17 +16,18 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.10.7.4",
     level="MUST",
     needs=("order", "packets", "reads"),
+    only_if=("fin",),
     quote="advance RCV.NXT over the FIN, and send an acknowledgment for the FIN",
 )
 _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     fin = ~trace.out & trace.has(FIN)
-    end = np.maximum(trace.highest(trace.end, fin), np.where(fin, trace.end, NEVER))
-    there = ~trace.out & trace.from_syn & (end > NEVER) & (trace.arrived_to == end) & (trace.rcv_nxt < end)
-    answer = trace.reached(trace["ack"], acks, end)
+    came = ~trace.out & trace.from_syn & (trace.arrived_to > trace.rcv_nxt)
+    end = np.maximum(trace.highest(trace.end, fin, came), np.where(fin, trace.end, NEVER))
+    there = came & (end > NEVER) & (trace.arrived_to == end)
+    answer = trace.reached(trace["ack"], trace.acks, end, there)
     return where(
         trace.late(np.asarray(there), answer, _LIMIT_NS),
         lambda row: f"received all up to the FIN {end[row] - 1}, and did not acknowledge it",

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, FIN, RST
+from testctl.records.schema import FIN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.10.7.4",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("fin",),
     quote="The only thing that can arrive in this state is a retransmission of the remote FIN. Acknowledge it, and "
     "restart the 2 MSL timeout.",
     linux="Packets that are not acceptable are answered once in tcp_invalid_ratelimit, 500 ms "
@@ -25,11 +26,12 @@ _LIMIT_NS = 500_000_000
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     again = ~trace.out & trace.has(FIN) & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.end <= trace.rcv_nxt)
-    answer = trace.following(acks)
+    if not again.any():
+        return NOTHING
+    answer = trace.following(trace.acks)
     limit = int(trace.settings.get("net.ipv4.tcp_invalid_ratelimit", 500)) * 1_000_000
-    last = trace.latest(acks)
+    last = trace.latest(trace.acks)
     limited = (last >= 0) & (trace["time_ns"] - trace["time_ns"][last] <= limit)
     return where(
         trace.late(np.asarray(again & ~limited), answer, _LIMIT_NS),

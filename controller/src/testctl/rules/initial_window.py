@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, SYN
+from testctl.records.schema import ACK, RST, SYN, Bools
 from testctl.rules.core.sender import beyond
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import initial_window, new_data
+from testctl.rules.core.windows import initial_window, new_data, segments_sent
 
 SPEC = RuleSpec(
     name="initial-window",
@@ -27,9 +27,17 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     data = new_data(trace) & trace.from_syn
-    sent = trace.count(trace["segs"], data) + trace["segs"]
+    sent = segments_sent(trace)
+    several = data & (sent > 1)
+    acked = ~trace.out & (trace["ack"] > 0)
+    acked[trace.board.blocks[0]] = True
+    acked &= trace.una <= 0
+    if not (acked & trace.has(RST)).any() and _had_sent(trace, -1, acked) and _had_sent(trace, 0, acked):
+        several &= trace.una <= 0  # which is quicker than `delivered_bytes`
     opens = trace.out & trace.has(SYN)
-    syns = trace.count(np.ones(len(trace), np.int64), opens)
+    syns = trace.count(opens, opens, several)
+    if not (several & (syns > 2)).any() and not (several & (sent > initial_window(trace))).any():
+        return NOTHING
     stamp = trace.highest(trace["tsval"], opens & (trace.latest(opens) < 0))
     answers = ~trace.out & trace.has(ACK) & (trace.una < 0) & (trace["tsecr"] >= 0)
     in_vain = trace.latest(answers & (trace["tsecr"] == stamp)) >= 0
@@ -37,6 +45,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
     board = trace.board
     probe = (sent == most + 1) & beyond(trace)
     return where(
-        data & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
+        several & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
         lambda row: f"sends {sent[row]} segments before data is acknowledged; the initial window is {most[row]}",
     )
+
+
+def _had_sent(trace: Trace, byte: int, rows: Bools) -> bool:
+    """Whether it was sent before all of these rows."""
+    sent = trace.board.sent & (trace["seq"] <= byte) & (trace.end > byte)
+    return bool((trace.latest(sent, rows)[rows] >= 0).all())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.sender import TICK_NS, ms
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -28,6 +28,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     time = trace["time_ns"]
     probe = trace.out & trace.pure_ack & (trace["seq"] == trace.nxt - 1) & (trace.una == trace.nxt) & (trace.nxt > 0)
     probe &= trace.edge > trace.nxt
+    if not probe.any():
+        return NOTHING
     heard = ~trace.out & ((trace["seq"] >= trace.rcv_nxt) | (trace.end > trace.rcv_nxt))
     last = np.maximum(trace.latest(probe), trace.latest(heard))
     since = time - time[np.maximum(last, 0)]

@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 5681, 3.1",
     level="MUST",
     needs=SENDER,
+    only_if=("timer",),
     quote="upon a timeout (as specified in [RFC2988]) cwnd MUST be set to no more than the loss window, LW, which "
     "equals 1 full-sized segment",
     linux="A FIN without data is sent whatever the window is: tcp_cwnd_test().",
@@ -25,9 +26,16 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     board = trace.board
     time = trace["time_ns"]
-    last = trace.latest(timeouts(trace))
-    after = board.sent & (last >= 0) & (last > trace.latest(~trace.out))
-    soon = after & (time - time[last] < TICK_NS) & ~(trace.has(FIN) & ~trace.data)
+    at = np.flatnonzero(timeouts(trace))
+    stop = trace.following(~trace.out, timeouts(trace))[at]
+    soon = np.zeros(len(trace), np.bool_)
+    for begin, end in zip(at.tolist(), np.where(stop < 0, len(trace), stop).tolist(), strict=True):
+        soon[begin + 1 : end] = True
+    soon &= board.sent & ~(trace.has(FIN) & ~trace.data)
+    last = trace.latest(timeouts(trace), soon)
+    rows = np.flatnonzero(soon)
+    alone = last[rows] > trace.latest(~trace.out, soon)[rows]
+    soon[rows] = alone & (last[rows] >= 0) & (time[rows] - time[last[rows]] < TICK_NS)
     several = timeouts(trace) & (trace["segs"] > 1)
     return where(
         (soon | several) & trace.from_syn,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, FIN, Bools, Ints
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -30,11 +30,15 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("the generator does not say whether Nagle's algorithm is on")
     if nodelay:
         return Found()
-    options = sum((trace[f"sack{number}_start"] >= 0) * 8 for number in range(1, 5))
     space = max(trace.mss, 1)
     fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt)
-    part = trace["length"] % space
-    small = fresh & (part > 0) & (part + options + 4 * (options > 0) < space)
+    at = np.flatnonzero(fresh)
+    part = trace["length"][at] % space
+    at, part = at[part > 0], part[part > 0]
+    options = sum((trace[f"sack{number}_start"][at] >= 0) * 8 for number in range(1, 5))
+    small = trace.sparse(at, part + options + 4 * (options > 0) < space)
+    if not small.any():
+        return NOTHING
     end = trace["seq"] + trace["length"]
     waiting = trace.highest(end, small) > trace.una
     # Nothing was queued behind it if nothing new left before it was acknowledged, though the window had space.
@@ -46,7 +50,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends {trace['length'][row]} bytes, which end in a small segment, while that up to "
             f"{trace.highest(end, small)[row]} is unacknowledged"
         ),
-        trace.latest(small),
+        lambda: trace.latest(small),
     )
 
 

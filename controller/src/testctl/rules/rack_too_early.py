@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import begins_recovery, ms, rack
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -27,6 +27,8 @@ _GRAIN_NS = 2_000
 def check(trace: Trace, other: Trace | None) -> Found:
     if not rack(trace):
         return undecided("losses are not detected by time (net.ipv4.tcp_recovery)")
+    if not trace.board.again.any():
+        return NOTHING
     board = trace.board
     few = begins_recovery(trace) & (board.sacked_bytes <= 2 * trace.mss) & (board.sacked_segments < 3)
     few &= board.duplicates < 3
@@ -38,6 +40,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent; the shortest RTT is "
             f"{ms(board.rtt_min[row])}, {board.sacked_bytes[row]} bytes are SACKed"
         ),
-        board.last_sent,
-        trace.latest(board.acks),
+        lambda: board.last_sent,
+        lambda: trace.latest(board.acks),
     )

@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.10.7.4",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("reset",),
     quote="Users should also receive an unsolicited general 'connection reset' signal. Enter the CLOSED state, delete "
     "the TCB, and return.",
 )

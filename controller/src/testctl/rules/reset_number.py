@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.5.2",
     level="MUST",
     needs=("order",),
+    only_if=("reset",),
     quote="If the incoming segment has an ACK field, the reset takes its sequence number from the ACK field of the "
     "segment",
     linux="Where the peer took back its window from below SND.NXT it is the window's edge (tcp_acceptable_seq()).",
@@ -24,6 +25,8 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     seq, rst = trace["seq"], trace.out & trace.has(RST) & trace.from_syn & (trace.nxt > NEVER)
+    if not rst.any():
+        return NOTHING
     acks = ~trace.out & trace.has(ACK)
     last = trace.latest(acks)
     answers = (last >= 0) & (seq == trace["ack"][last])

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import initial_window, new_data, segments
+from testctl.rules.core.windows import initial_window, new_data, segments, segments_sent
 
 SPEC = RuleSpec(
     name="restart-window",
@@ -34,17 +34,21 @@ def check(trace: Trace, other: Trace | None) -> Found:
     board = trace.board
     time = trace["time_ns"]
     data = new_data(trace) & trace.from_syn
-    last = trace.latest(board.sent & trace.data)
-    idle = np.where(last >= 0, time - time[np.maximum(last, 0)], 0)
-    longest = np.maximum(board.rtt_max, board.rtt_echoed)
+    empty = data & (trace.una >= trace.nxt) & (trace.una > 0)  # nothing was in flight
+    rows = np.flatnonzero(empty)
+    last = trace.latest(board.sent & trace.data, empty)[rows]
+    idle = trace.sparse(rows, np.where(last >= 0, time[rows] - time[last], 0))
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
+    if not (idle > floor).any():
+        return NOTHING
+    longest = np.maximum(board.rtt_max, board.rtt_echoed)
     rto = np.maximum(5 * longest, longest + floor) + 2 * TICK_NS
-    begins = data & (trace.una >= trace.nxt) & (idle > rto) & (trace.una > 0)
+    begins = empty & (idle > rto)
     start = np.where(data, trace.latest(begins), -1)
     start = np.where(begins, np.arange(len(trace)), start)
     burst = data & (start >= 0) & (start > trace.latest(board.acks))
-    sent = trace.count(trace["segs"], data) + trace["segs"]
-    flight = sent - np.maximum(segments(trace, np.maximum(trace.una, 0)) - 1, 0)
+    sent = segments_sent(trace)
+    flight = sent - np.maximum(segments(trace, np.maximum(trace.una, 0), np.arange(len(trace))) - 1, 0)
     peak = np.maximum(trace.highest(flight, data), initial_window(trace))
     halvings = np.minimum(idle // rto, 40)
     most = np.maximum(initial_window(trace), (2 * peak) >> halvings)[start]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.rules.core.sender import TICK_NS, ms, on_time, sysctl, timeouts, timers
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -25,6 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if sysctl(trace, "tcp_thin_linear_timeouts", 0):
         return undecided("net.ipv4.tcp_thin_linear_timeouts is 1")
+    if not timers(trace).any():
+        return NOTHING
     time = trace["time_ns"]
     at = timeouts(trace)
     last = trace.latest(timers(trace))

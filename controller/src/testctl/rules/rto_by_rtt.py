@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     source="RFC 6298, 2.3",
     level="MUST",
     needs=SENDER,
+    only_if=("timer",),
     quote="RTO <- SRTT + max (G, K*RTTVAR)",
     linux="The deviation is smoothed by an eighth of its growth while the RTT falls, and its highest of the last RTT "
     "counts: tcp_rtt_estimator(). The timer runs from when the first segment was sent, not from the last ACK, when "
@@ -34,5 +35,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends {trace['seq'][row]} again by a timer {ms(trace.board.waited[row])} after it was sent; "
             f"by RTTs measured, the RTO is {ms(rto[row] + TICK_NS)}"
         ),
-        trace.board.last_sent,
+        lambda: trace.board.last_sent,
     )

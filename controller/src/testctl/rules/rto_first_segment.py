@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     source="RFC 6298, 5.4",
     level="MUST",
     needs=SENDER,
+    only_if=("timer",),
     quote="Retransmit the earliest segment that has not been acknowledged by the TCP receiver.",
 )
 
@@ -25,6 +26,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent, without an ACK that shows "
             f"its loss; the first not acknowledged is {trace.una[row]}, the end {trace.nxt[row]}"
         ),
-        board.last_sent,
-        trace.latest(board.acks),
+        lambda: board.last_sent,
+        lambda: trace.latest(board.acks),
     )

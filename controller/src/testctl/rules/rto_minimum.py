@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     source="RFC 6298, 2.4",
     level="SHOULD",
     needs=SENDER,
+    only_if=("timer",),
     any_clock=True,
     quote="if it is less than 1 second, then the RTO SHOULD be rounded up to 1 second",
     linux="The minimum is 200 ms: TCP_RTO_MIN in include/net/tcp.h; or what the route's rto_min (2.6.23) or "
@@ -25,6 +26,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         timeouts(trace) & (board.waited < rto_min_ns(trace)) & trace.from_syn,
         lambda row: f"sends {trace['seq'][row]} again by a timer {ms(board.waited[row])} after it was sent",
-        board.last_sent,
-        trace.latest(board.acks),
+        lambda: board.last_sent,
+        lambda: trace.latest(board.acks),
     )

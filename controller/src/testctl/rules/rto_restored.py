@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 6298, 5",
     level="SHOULD",
     needs=SENDER,
+    only_if=("timer",),
     quote="once a new RTT measurement is obtained, the computations outlined in Section 2 are performed, including "
     'the computation of RTO, which may result in "collapsing" RTO back down',
     linux="With timestamps (RFC 7323, 4) an ACK of a SYN or of data that was sent again measures too, since what it "
@@ -34,5 +35,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         broken & trace.from_syn,
         lambda row: f"a timeout after {ms(quiet[row])}; the longest RTT was {ms(longest[row])}",
-        trace.latest(board.samples >= 0),
+        lambda: trace.latest(board.samples >= 0),
     )

@@ -12,14 +12,15 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.10.7.4",
     level="MUST",
     needs=SENDER,
+    only_if=("retransmission",),
     quote="Any segments on the retransmission queue that are thereby entirely acknowledged are removed.",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    broken = trace.board.again & (trace.end <= trace.una[trace.instant]) & (trace["length"] != 1) & trace.from_syn
+    again = trace.board.again & (trace["length"] != 1) & trace.from_syn & (trace.end <= trace.una)
     return where(
-        broken,
+        again & (trace.end <= trace.una[trace.instant]),
         lambda row: f"sends {trace['seq'][row]} to {trace.end[row]} again; {trace.una[row]} had been acknowledged",
-        trace.latest(trace.board.acks & (trace["ack"] > trace.una)),
+        lambda: trace.latest(trace.board.acks & (trace["ack"] > trace.una)),
     )

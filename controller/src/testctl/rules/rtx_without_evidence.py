@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     source="RFC 793, 2.6",
     level="MUST",
     needs=SENDER,
+    only_if=("timer",),
     quote="If the acknowledgment is not received before the timer runs out, the segment is retransmitted.",
 )
 
@@ -31,6 +32,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
             f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent, without an ACK that "
             f"shows a loss; the shortest RTT is {ms(board.rtt_min[row])}"
         ),
-        board.last_sent,
-        trace.latest(board.acks),
+        lambda: board.last_sent,
+        lambda: trace.latest(board.acks),
     )

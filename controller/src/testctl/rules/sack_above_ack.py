@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="SACK blocks begin above the ACK number, a gap between; only the first may be a D-SACK block below.",
     source="RFC 2018, 3; RFC 2883, 4",
     level="MUST",
+    only_if=("sack",),
     any_clock=True,
     quote="the bytes just below the block, (Left Edge of Block - 1), and just above the block, (Right Edge of Block), "
     "have not been received",

@@ -14,6 +14,7 @@ SPEC = RuleSpec(
     must="All of a SACK block had arrived.",
     source="RFC 2018, 3",
     level="MUST",
+    only_if=("sack",),
     any_clock=True,
     quote="Each contiguous block of data queued at the data receiver is defined in the SACK option",
 )
@@ -35,5 +36,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         broken,
         lambda row: f"reports {sacks.start[block[row]]}:{sacks.end[block[row]]}, not all of which had arrived",
-        trace.latest(~trace.out),
+        lambda: trace.latest(~trace.out),
     )

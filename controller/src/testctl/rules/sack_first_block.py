@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     source="RFC 2018, 4",
     level="MUST",
     needs=("order", "packets"),
+    only_if=("sack",),
     quote="The first SACK block (i.e., the one immediately following the kind and length fields in the option) MUST "
     "specify the contiguous block of data containing the segment which triggered this ACK",
 )
@@ -55,5 +56,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
         lambda row: (
             f"reports {trace['sack1_start'][row]}:{trace['sack1_end'][row]} first, without the segment that came last"
         ),
-        trace.latest(came),
+        lambda: trace.latest(came),
     )

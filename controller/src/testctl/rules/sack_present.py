@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sacks import in_use
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     source="RFC 2018, 4",
     level="SHOULD",
     needs=("order", "packets"),
+    only_if=("gap", "sack"),
     quote="SACK options SHOULD be included in all ACKs which do not ACK the highest sequence number in the data "
     "receiver's queue",
     linux="It knows the last four blocks alone: with more gaps it forgets the oldest, and reports none once those "
@@ -27,19 +28,18 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN) & trace.from_syn & in_use(trace)
     came = np.where(~trace.out & trace.data, trace["seq"] + trace["length"], NEVER)
-    highest = trace.settled(came, trace.at_once_ns)
+    bare = acks & ~trace.refused & (trace["sack1_start"] < 0)
+    highest = trace.settled(came, trace.at_once_ns, bare)
     # The gap may have been filled meanwhile, and the ACK not have its number yet: `ack-is-rcv-nxt` sees that.
-    gap = (
-        acks
-        & ~trace.refused
-        & (highest > trace["ack"])
-        & (trace.settled(trace.arrived_to, trace.at_once_ns) <= trace["ack"])
-    )
+    gap = bare & (highest > trace["ack"])
+    gap &= trace.settled(trace.arrived_to, trace.at_once_ns, gap) <= trace["ack"]
+    if not gap.any():
+        return NOTHING
     most = np.where(trace["tsval"] >= 0, 3, 4)
     full = acks & (sum((trace[f"sack{number}_start"] >= 0).astype(np.int64) for number in range(1, 5)) >= most)
     forgotten = trace.highest(trace.seen, full) > trace["ack"]
     return where(
-        gap & ~forgotten & (trace["sack1_start"] < 0),
+        gap & ~forgotten,
         lambda row: f"acknowledges {trace['ack'][row]} without a SACK block; up to {highest[row]} had arrived",
-        trace.latest(~trace.out & trace.data),
+        lambda: trace.latest(~trace.out & trace.data),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, RST
 from testctl.rules.core.sacks import blocks
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -16,6 +15,7 @@ SPEC = RuleSpec(
     source="RFC 2018, 8",
     level="SHOULD",
     needs=("packets",),
+    only_if=("sack",),
     quote="Such discarding of SACKed packets is discouraged, but may be used if the receiver runs out of buffer space.",
     linux="A receiver without memory drops what it had queued out of order (tcp_prune_ofo_queue()).",
 )
@@ -26,13 +26,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
     kept = ~sacks.duplicate
     rows, start, end = sacks.row[kept], sacks.start[kept], sacks.end[kept]
     broken, text = np.zeros(len(trace), np.bool_), np.full(len(trace), -1)
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     # Within: the first ACK number at or above the block's start is below its end.
     numbers = np.zeros(len(trace), np.int64)
     for number in range(4):
         here = sacks.number[kept] == number
         numbers[rows[here]] = start[here]
-        reached = trace.reached(trace["ack"], acks, numbers)[rows[here]]
+        reached = trace.reached(trace["ack"], trace.acks, numbers)[rows[here]]
         stops = (reached >= 0) & (trace["ack"][reached] < end[here])
         broken[reached[stops]] = True
         text[reached[stops]] = rows[here][stops]

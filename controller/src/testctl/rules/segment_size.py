@@ -26,8 +26,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     ends = (trace.host,) if requested is None else requested.ends
     settings = trace.records.point.settings
     mtu = min(int(settings.get(host, {}).get("mtu", _USUAL_MTU)) for host in ends)
-    size = -(-trace["wire_bytes"] // np.maximum(trace["segs"], 1)) - _ETHERNET
+    wire, segs = trace["wire_bytes"], np.maximum(trace["segs"], 1)
     return where(
-        np.asarray(trace.out & (size > mtu)),
-        lambda row: f"sends packets of {size[row]} bytes; the MTU is {mtu}",
+        np.asarray(trace.out & (wire > segs * np.int64(mtu + _ETHERNET))),
+        lambda row: f"sends packets of {-(-wire[row] // segs[row]) - _ETHERNET} bytes; the MTU is {mtu}",
     )

@@ -27,5 +27,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         np.asarray(takes & trace.from_syn & (trace["seq"] > trace.nxt)),
         lambda row: f"sends {trace['seq'][row]}, and had sent up to {trace.nxt[row]}",
-        trace.latest(trace.out),
+        lambda: trace.latest(trace.out),
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -25,13 +25,16 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.peer_mss:
         return Found()
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
-    edge = trace["ack"] + trace["window"]
+    edge = trace.limit
+    usable = edge - np.maximum(trace["ack"], trace.rcv_nxt)
+    moved = acks & (trace.offered > NEVER) & (edge > trace.offered) & (usable < trace.peer_mss)
+    if not moved.any():
+        return NOTHING
     largest = trace.highest(trace["window"], acks)
     least = np.minimum(trace.peer_mss, largest // 2)
-    usable = edge - np.maximum(trace["ack"], trace.rcv_nxt)
-    moved = acks & (trace.offered > NEVER) & (largest > NEVER) & (edge > trace.offered)
+    moved &= largest > NEVER
     return where(
         moved & (usable < least),
         lambda row: f"opens its window from {trace.offered[row]} to {edge[row]}: {usable[row]} bytes to be sent",
-        trace.latest(acks),
+        lambda: trace.latest(acks),
     )

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
@@ -25,19 +27,19 @@ _OVERRIDE_NS = 100_000_000
 def check(trace: Trace, other: Trace | None) -> Found:
     if sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("segments change their size while the path MTU is probed (net.ipv4.tcp_mtu_probing)")
-    end = trace["seq"] + trace["length"]
-    fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt) & (trace.edge > NEVER)
-    largest = trace.highest(trace["window"], ~trace.out)
-    part = trace["length"] % max(trace.mss, 1)
-    cut = fresh & (end == trace.edge) & (part > 0) & (2 * part < largest)
-    before = trace.latest(fresh)
-    waited = trace["time_ns"] - trace["time_ns"][before]
+    mss, time, seq, length = max(trace.mss, 1), trace["time_ns"], trace["seq"], trace["length"]
+    fresh = trace.out & trace.data & (seq >= trace.nxt) & (trace.edge > NEVER)
+    at = np.flatnonzero(fresh & (trace.end >= trace.edge))
+    cut = trace.sparse(at, (seq[at] + length[at] == trace.edge[at]) & (length[at] % mss > 0))
+    at = np.flatnonzero(cut)
+    part, largest = length[at] % mss, trace.highest(trace["window"], ~trace.out, cut)[at]
     # The end of what there was to send may lie at the edge by chance: it is pushed.
-    more = trace.following(fresh)
-    together = trace["length"] > trace.mss
-    together |= (waited == 0) & (end[before] == trace["seq"]) & (trace["length"][before] % max(trace.mss, 1) == 0)
+    before, more = trace.latest(fresh, cut)[at], trace.following(fresh, cut)[at]
+    waited = time[at] - time[before]
+    together = (waited == 0) & (seq[before] + length[before] == seq[at]) & (length[before] % mss == 0)
+    small = (2 * part < largest) & (length[at] <= trace.mss) & ~together
     return where(
-        cut & ~together & (more >= 0) & (before >= 0) & (waited < _OVERRIDE_NS),
-        lambda row: f"sends {trace['length'][row]} bytes up to the window's edge; segments have {trace.mss}",
-        trace.latest(~trace.out),
+        trace.sparse(at, small & (more >= 0) & (before >= 0) & (waited < _OVERRIDE_NS)),
+        lambda row: f"sends {length[row]} bytes up to the window's edge; segments have {trace.mss}",
+        lambda: trace.latest(~trace.out),
     )

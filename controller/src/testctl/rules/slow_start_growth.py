@@ -7,9 +7,9 @@ import numpy as np
 
 from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import beyond
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import initial_window, new_data, segments
+from testctl.rules.core.windows import initial_window, new_data, segments, segments_sent
 
 SPEC = RuleSpec(
     name="slow-start-growth",
@@ -28,17 +28,24 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     board = trace.board
     data = new_data(trace) & trace.from_syn
-    signs = board.again | (board.acks & (trace["sack1_end"] >= 0))
-    same = trace["window"] == trace["window"][np.maximum(trace.latest(board.acks), 0)]
-    signs |= board.repeats & same & ~in_use(trace)  # RFC 3042
-    calm = trace.count(np.ones(len(trace), np.int64), signs) == 0
-    sent = trace.count(trace["segs"], data) + trace["segs"]
-    acked = segments(trace, np.maximum(trace.una, 0))
-    window = initial_window(trace) + acked
-    flight = sent - acked
-    probe = (flight == window + 1) & beyond(trace)
+    rows, end = trace.others("sack1_end")
+    signs = board.again | (board.acks & trace.sparse(rows, end >= 0))
+    repeats = np.flatnonzero(board.repeats & ~in_use(trace))  # RFC 3042
+    last = np.maximum(trace.latest(board.acks, board.repeats)[repeats], 0)
+    signs[repeats] |= trace["window"][repeats] == trace["window"][last]
+    window, sent = initial_window(trace), segments_sent(trace)
+    at = np.flatnonzero(data & (trace.latest(signs, data) < 0) & (sent > window))
+    una = np.maximum(trace.una[at], 0)
+    if not (data & (trace["seq"] != trace.nxt)).any():  # no segment is larger than the MSS
+        at = at[(sent[at] - window) * trace.mss > 2 * (np.minimum(una, trace.nxt[at]) - 1)]
+    acked = trace.sparse(at, segments(trace, np.maximum(trace.una[at], 0), at))
+    flight = trace.sparse(at, sent[at] - acked[at])
+    broken = trace.sparse(at, flight[at] > window + acked[at])
+    if not broken.any():
+        return NOTHING
+    probe = (flight == window + acked + 1) & beyond(trace)
     return where(
-        data & calm & (flight > window) & ~probe,
+        broken & ~probe,
         lambda row: f"{flight[row]} segments in flight after {acked[row]} were acknowledged",
-        trace.latest(board.acks),
+        lambda: trace.latest(board.acks),
     )

@@ -25,5 +25,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         np.asarray(answers & ((trace["ack"] < 0) | (trace["ack"] > trace.rcv_nxt))),
         lambda row: f"sends a SYN-ACK of {trace['ack'][row]}, where the SYN is followed by 0",
-        trace.latest(~trace.out & trace.has(SYN)),
+        lambda: trace.latest(~trace.out & trace.has(SYN)),
     )

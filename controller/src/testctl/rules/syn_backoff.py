@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, SYN
 from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, on_time, sysctl
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -27,6 +27,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     syn = trace.out & trace.has(SYN) & ~trace.has(ACK)
     last = trace.latest(syn)
     again = syn & (last >= 0)
+    if not again.any():
+        return NOTHING
     interval = np.where(again, time - time[last], 0)
     number = trace.count(np.ones(len(trace), np.int64), syn)  # of this retry, from 1
     linear = sysctl(trace, "tcp_syn_linear_timeouts", 4) if kernel(trace) >= (6, 5) else 0

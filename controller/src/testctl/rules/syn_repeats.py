@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, FIN, RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -21,7 +21,9 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     syn = trace.out & trace.has(SYN)
-    before = trace.latest(syn)
+    before = trace.latest(syn, syn)
+    if not (before[syn] >= 0).any():
+        return NOTHING
     # Behind a RST or a FIN it may be another connection's.
     over = trace.latest(trace.has(RST) | trace.has(FIN)) > before
     other_kind = trace.has(ACK) != trace.has(ACK)[before]

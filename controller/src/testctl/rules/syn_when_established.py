@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN, RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,10 +22,13 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
+    opens = trace.out & trace.has(SYN) & (trace.una >= 0)
+    if not opens.any():
+        return NOTHING
     acked = trace.una[trace.instant] >= 0
     over = trace.latest(trace.has(RST) | trace.has(FIN)) >= 0
     return where(
-        np.asarray(trace.out & trace.has(SYN) & acked & ~over),
+        np.asarray(opens & acked & ~over),
         lambda row: "sends a SYN that had been acknowledged",
-        trace.latest(~trace.out),
+        lambda: trace.latest(~trace.out),
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, SYN
 from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms, on_time
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -27,6 +27,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     asks = ~trace.out & trace.has(SYN)
     cause = trace.latest(asks)
     by_timer = reply & (trace.latest(reply) > cause)
+    if not by_timer.any():
+        return NOTHING
     begun = reply & ~by_timer
     last = trace.latest(by_timer | begun)
     interval = np.where(by_timer, time - time[last], 0)

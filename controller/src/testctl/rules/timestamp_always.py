@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import RST
 from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.timestamps import Timestamps
+from testctl.rules.core.timestamps import stamps_of
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    agreed = Timestamps(trace).agreed
+    agreed = stamps_of(trace).agreed
     return where(
         np.asarray(trace.out & agreed & ~trace.has(RST) & (trace["tsval"] < 0)),
         lambda row: f"sends {trace['seq'][row]} without timestamps",

@@ -7,8 +7,8 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.timestamps import Timestamps
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
+from testctl.rules.core.timestamps import stamps_of
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -26,12 +26,16 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    stamps = Timestamps(trace)
-    echo, least, most = trace["tsecr"], stamps.recent_at_least, stamps.recent_at_most
+    stamps = stamps_of(trace)
+    echo, recent = trace["tsecr"], stamps.recent
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & (trace["tsval"] >= 0) & stamps.agreed
-    broken = acks & ((echo < least) & (trace.reading_ns == 0) | (echo > most)) & (most > NEVER)
+    less, more = acks & (echo < recent), acks & ((echo > recent) | (recent == NEVER) | trace.dctcp)
+    if not (less | more).any():
+        return NOTHING
+    least, most = stamps.recent_at_least, stamps.recent_at_most
+    broken = (less | more) & ((echo < least) & (trace.reading_ns == 0) | (echo > most)) & (most > NEVER)
     return where(
         np.asarray(broken),
         lambda row: f"echoes the timestamp {echo[row]}; TS.Recent is {max(least[row], 0)} to {most[row]}",
-        trace.latest(~trace.out),
+        lambda: trace.latest(~trace.out),
     )

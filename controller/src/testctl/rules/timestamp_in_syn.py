@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -20,7 +20,10 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
+    bare = trace.out & ~trace.has(ACK)
+    if not bare.any():
+        return NOTHING
     return where(
-        np.asarray(trace.out & ~trace.has(ACK) & (trace["tsval"] >= 0) & (trace["tsecr"] != 0)),
+        np.asarray(bare & (trace["tsval"] >= 0) & (trace["tsecr"] != 0)),
         lambda row: f"echoes the timestamp {trace['tsecr'][row]} in a packet without ACK number",
     )

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import RST
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -25,9 +25,11 @@ _HALF = 1 << 31
 def check(trace: Trace, other: Trace | None) -> Found:
     sent = trace.out & (trace["tsval"] >= 0) & ~trace.has(RST)
     highest = trace.highest(trace["tsval"], sent)
-    lower = (trace["tsval"] < highest) & (highest - trace["tsval"] < _HALF)
+    lower = sent & (trace["tsval"] < highest)
+    if not lower.any():
+        return NOTHING
     return where(
-        np.asarray(sent & (highest > NEVER) & lower),
+        np.asarray(lower & (highest > NEVER) & (highest - trace["tsval"] < _HALF)),
         lambda row: f"sends the timestamp {trace['tsval'][row]} after {highest[row]}",
-        trace.latest(sent),
+        lambda: trace.latest(sent),
     )

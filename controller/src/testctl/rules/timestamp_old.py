@@ -7,8 +7,8 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
-from testctl.rules.core.timestamps import Timestamps
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
+from testctl.rules.core.timestamps import stamps_of
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -25,10 +25,13 @@ _WINDOW = 1
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    stamps = Timestamps(trace)
-    recent = stamps.recent_at_least
+    stamps = stamps_of(trace)
     arrives = ~trace.out & trace.data & ((trace["flags"] & (RST | SYN)) == 0) & stamps.agreed & (trace["tsval"] >= 0)
-    old = arrives & (trace["tsval"] < recent - _WINDOW) & (trace.rcv_nxt > NEVER) & (trace.end > trace.rcv_nxt)
+    old = arrives & (trace["tsval"] < stamps.recent - _WINDOW) & (trace.rcv_nxt > NEVER) & (trace.end > trace.rcv_nxt)
+    if not old.any():
+        return NOTHING
+    recent = stamps.recent_at_least
+    old &= trace["tsval"] < recent - _WINDOW
     answer = trace.following(trace.out & trace.has(ACK))
     again = trace.following(~trace.out & trace.data)
     alone = (answer >= 0) & ((again < 0) | (again > answer))

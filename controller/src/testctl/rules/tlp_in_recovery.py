@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     source="RFC 8985, 7.2",
     level="SHOULD",
     needs=SENDER,
+    only_if=("timer",),
     quote="The connection has no SACKed sequences in the SACK scoreboard",
 )
 
@@ -22,5 +23,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         probes(trace) & ~board.head & (board.sack_top > trace.una) & ~board.reneged & trace.from_syn,
         lambda row: f"probes the tail from {trace['seq'][row]} on; {board.sacked_bytes[row]} bytes were SACKed",
-        trace.latest(board.acks),
+        lambda: trace.latest(board.acks),
     )

@@ -13,6 +13,7 @@ SPEC = RuleSpec(
     source="RFC 8985, 7.3",
     level="MUST",
     needs=SENDER,
+    only_if=("timer",),
     quote="the sender MUST check … First, there is no other previous loss probe still in flight.",
 )
 
@@ -22,5 +23,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         board.by_timer & board.tail & ~board.head & repeated_timer(trace) & trace.from_syn,
         lambda row: f"sends the tail from {trace['seq'][row]} on again, after a timer had retransmitted already",
-        trace.latest(board.by_timer),
+        lambda: trace.latest(board.by_timer),
     )

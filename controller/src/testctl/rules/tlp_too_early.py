@@ -16,6 +16,7 @@ SPEC = RuleSpec(
     source="RFC 8985, 7.2",
     level="SHOULD",
     needs=SENDER,
+    only_if=("timer",),
     quote="PTO = 2 * SRTT",
     linux="Two ticks are added, or for a single segment 200 ms (TCP_RTO_MIN): tcp_schedule_loss_probe().",
 )
@@ -36,5 +37,5 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return where(
         board.waited < pto,
         lambda row: f"sends the tail again {ms(board.waited[row])} after it was sent; the PTO is {ms(pto[row])}",
-        board.last_sent,
+        lambda: board.last_sent,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, RST, SYN
+from testctl.records.schema import SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -24,17 +24,18 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
-    edge = trace["ack"] + trace["window"]
-    scaled = int(np.gcd.reduce(trace["window"][acks & ~trace.has(SYN)], initial=0))
+    edge = trace.limit
+    if not (trace.acks & ~trace.has(SYN) & (edge < trace.offered)).any():
+        return NOTHING
+    scaled = int(np.gcd.reduce(trace["window"][trace.acks & ~trace.has(SYN)], initial=0))
     unit = scaled & -scaled  # of a window that is scaled: it is rounded down to one (RFC 7323, 2.4)
-    back = acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - max(unit, 1))
+    back = trace.acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - max(unit, 1))
     if trace.dctcp:
         back &= ~(trace["ack"] < trace.rcv_nxt)
     if int(trace.settings.get("net.ipv4.tcp_shrink_window", 0)):
         back[:] = False
-    full = acks & (trace["window"] == 0) & (trace["ack"] < trace.rcv_nxt)
-    highest = trace.reached(edge, acks, trace.offered)
+    full = trace.acks & (trace["window"] == 0) & (trace["ack"] < trace.rcv_nxt)
+    highest = trace.reached(edge, trace.acks, trace.offered)
     return where(
         back & ~full & (highest >= trace.latest(full)),
         lambda row: f"offers up to {edge[row]} after {trace.offered[row]}",

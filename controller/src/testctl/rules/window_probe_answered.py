@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from testctl.records.schema import ACK, FIN, RST
+from testctl.records.schema import FIN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -22,15 +22,16 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    acks = trace.out & trace.has(ACK) & ~trace.has(RST)
     known = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.offered > NEVER)
     empty = trace.pure_ack & (trace["seq"] == trace.rcv_nxt - 1)
     beyond = trace.data & (trace["seq"] + trace["length"] > trace.offered) & (trace["seq"] >= trace.rcv_nxt)
     probes = known & (empty | beyond) & ~trace.has(FIN)
-    answer = trace.following(acks)
+    answer = trace.following(trace.acks, probes)
     broken = trace.late(probes, answer, trace.at_once_ns)
+    if not broken.any():
+        return NOTHING
     limit = int(trace.settings.get("net.ipv4.tcp_invalid_ratelimit", 500)) * 1_000_000
-    last = trace.latest(known & empty & ~trace.late(probes, answer, trace.at_once_ns))
+    last = trace.latest(known & empty & ~broken)
     limited = empty & (last >= 0) & (trace["time_ns"] - trace["time_ns"][last] <= limit)
     return where(
         broken & ~limited,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
-from testctl.rules.core.spec import Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -26,6 +26,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("keepalive probes look like those of a window")
     time = trace["time_ns"]
     acks = ~trace.out & trace.has(ACK) & ~trace.has(RST)
+    if not (acks & (trace["window"] == 0)).any():
+        return NOTHING
     opened = trace.latest(acks & (trace["window"] > 0))
     closed = trace.latest(acks)
     zero = (closed >= 0) & (closed > opened)

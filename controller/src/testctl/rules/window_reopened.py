@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
-from testctl.rules.core.spec import Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -15,6 +15,7 @@ SPEC = RuleSpec(
     source="RFC 9293, 3.8.6.1",
     level="SHOULD",
     needs=("order",),
+    only_if=("zero_window",),
     quote="This is essential to guarantee that when either TCP peer has a zero window the reopening of the window will "
     "be reliably reported to the other.",
 )
@@ -22,6 +23,8 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
+    if not (acks & (trace["window"] == 0)).any():
+        return NOTHING
     last = trace.latest(acks)
     opens = acks & (last >= 0) & (trace["window"] > 0) & (trace["window"][last] == 0)
     arrival = trace.latest(~trace.out)

@@ -14,6 +14,11 @@ NO_ROW = 1 << 40
 """The row of what never came."""
 
 
+def changes(ordered: Ints) -> Ints:
+    """Each number of a column once, where equal numbers follow each other."""
+    return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
+
+
 class Arrivals:
     """Pieces of the sequence space, which begin and end where packets do, APART between connections.
 
@@ -25,8 +30,8 @@ class Arrivals:
     def __init__(self, rows: Ints, start: Ints, end: Ints) -> None:
         self.rows = rows
         self._group = (start + APART // 2) // APART
-        edges = np.sort(np.concatenate([start, end]), kind="stable")
-        self.edges: Ints = edges[np.append(True, edges[1:] != edges[:-1])] if len(edges) else edges
+        begins = start[np.append(True, start[1:] != end[:-1])[: len(start)]]  # most begin where the last ended
+        self.edges: Ints = changes(np.sort(np.concatenate([begins, end]), kind="stable"))
         low, high = search(self.edges, start), search(self.edges, end)
         sizes = high - low
         offsets = np.cumsum(sizes) - sizes

@@ -10,7 +10,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, CE, CWR, ECE, RST, SYN, Bools
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.trace import Trace
+from testctl.rules.core.trace import Trace, once
 
 _BOTH = ECE | CWR
 
@@ -87,3 +87,6 @@ class Ecn:
         setup, reply = syn & ~ack, syn & ack
         wrong = trace.anywhere(setup & ~request | reply & ~answer)
         return np.asarray(trace.anywhere(setup) & trace.anywhere(reply) & ~wrong)
+
+
+ecn_of = once(Ecn)

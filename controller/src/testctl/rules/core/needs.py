@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule may need of a trace (RuleSpec.needs), and why a trace lacks it."""
+"""What a rule may need of a trace (RuleSpec.needs), and why a trace lacks it; without what nothing breaks it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from testctl.rules.core.spec import Need
+from testctl.records.schema import ACK, FIN, RST
+from testctl.rules.core.ecn import ecn_of
+from testctl.rules.core.sacks import in_use
+from testctl.rules.core.sender import timers
+from testctl.rules.core.spec import Need, Thing
 from testctl.rules.core.trace import Trace
 
 _TOO_BIG = ("Icmp.InDestUnreachs", "Icmp6.InPktTooBigs")
@@ -32,6 +36,28 @@ NEEDS: Mapping[Need, Callable[[Trace], str]] = {
     "tcp_events": lambda trace: "" if trace.events else "the host's TCP was not traced (tcp_events)",
 }
 """A function for each: why the trace lacks it; "": it has it."""
+
+
+THINGS: Mapping[Thing, Callable[[Trace], bool]] = {
+    "classic_ecn": lambda trace: bool(ecn_of(trace).classic.any()),
+    "fin": lambda trace: bool(trace.has(FIN).any()),
+    "gap": lambda trace: bool((~trace.out & (trace.end > trace.arrived_to)).any()),
+    "repeat": lambda trace: bool(trace.repeated.any()),
+    "reset": lambda trace: bool(trace.has(RST).any()),
+    "retransmission": lambda trace: bool(trace.board.again.any()),
+    "sack": lambda trace: bool(in_use(trace).any()),
+    "timer": lambda trace: bool(timers(trace).any()),
+    "zero_window": lambda trace: bool((trace.has(ACK) & ~trace.has(RST) & (trace["window"] == 0)).any()),
+}
+"""A function for each: whether it is there."""
+
+
+def absent(trace: Trace, things: tuple[Thing, ...]) -> bool:
+    """Whether one of these is not there."""
+    for thing in things:
+        if thing not in trace.made:
+            trace.made[thing] = THINGS[thing](trace)
+    return not all(trace.made[thing] for thing in things)
 
 
 def lacking(trace: Trace, needs: tuple[Need, ...]) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import testctl.rules
-from testctl.rules.core.needs import lacking
-from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.needs import absent, lacking
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 
 Check = Callable[[Trace, Trace | None], Found]
@@ -26,7 +26,9 @@ class Rule:
     def found(self, trace: Trace, other: Trace | None) -> Found:
         """What it finds at one end, if the trace has what it needs."""
         why = lacking(trace, self.spec.needs)
-        return undecided(why) if why else self.check(trace, other)
+        if why:
+            return undecided(why)
+        return NOTHING if absent(trace, self.spec.only_if) else self.check(trace, other)
 
 
 @cache

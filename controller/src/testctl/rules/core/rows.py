@@ -9,16 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from testctl.records import Records
-from testctl.records.rows import search
-from testctl.records.schema import ACK, FIN, RST, SYN, Array, Bools, Ints
+from testctl.records.schema import ACK, FIN, RARE_COLUMNS, RST, SYN, Array, Bools, Ints, numbers_of
 from testctl.rules.core.arrivals import APART, Arrivals
+from testctl.rules.core.native import run
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
+
+
+def _ints(values: Array) -> Ints:
+    return np.asarray(values, np.int64)
 
 
 @dataclass
@@ -34,19 +39,55 @@ class Rows:
     direction: int
     index: Ints
     memo: dict[str, Array] = field(default_factory=dict, repr=False)
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, name: str) -> Array:
-        """A column of the packets table; of whole numbers as int64."""
+        """A column of the packets table, of its type; one that has the usual value everywhere takes no memory."""
         if name not in self.memo:
-            order = np.argsort(self.index, kind="stable")
-            column = self.records.values(name, self.index[order])
-            values: Array = np.empty(len(column), np.bool_ if column.dtype == np.bool_ else np.int64)
-            values[order] = column
-            self.memo[name] = values
+            self.memo[name] = self._rare(name, RARE_COLUMNS[name]) if name in RARE_COLUMNS else self._column(name)
         return self.memo[name]
+
+    def _rare(self, name: str, usual: int) -> Array:
+        rows, values = self.others(name)
+        if not len(rows):
+            return np.broadcast_to(np.int64(usual), len(self))
+        column = np.full(len(self), usual, np.int64)
+        column[rows] = values
+        return column
+
+    def _column(self, name: str) -> Array:
+        order, packets = self._order, self.records.packets
+        if order is not None:
+            values = self.records.values(name, self.index[order])
+            column = np.empty_like(values)
+            column[order] = values
+            return column
+        adjacent = len(self) and self.index[-1] - self.index[0] == len(self) - 1
+        if adjacent and not self.records.in_parts and packets.column(name).num_chunks == 1:
+            return numbers_of(packets, name)[self.index[0] : self.index[-1] + 1]  # no copy
+        return self.records.values(name, self.index)
+
+    def others(self, name: str) -> tuple[Ints, Array]:
+        """(rows that have another number than the usual one in a column of RARE_COLUMNS, ascending, these numbers)."""
+        if (key := (name, "others")) not in self.made:
+            order = self._order
+            at = self.index if order is None else self.index[order]
+            rows, values = self.records.others(name, at, RARE_COLUMNS[name])
+            if order is not None and len(rows):
+                rows = order[rows]
+                sort = np.argsort(rows)
+                rows, values = rows[sort], values[sort]
+            self.made[key] = rows, values
+        rare: tuple[Ints, Array] = self.made[key]
+        return rare
+
+    @cached_property
+    def _order(self) -> Ints | None:
+        """What sorts `index`; None where it is ascending, as with a single connection."""
+        return None if (self.index[1:] > self.index[:-1]).all() else np.argsort(self.index, kind="stable")
 
     def forget(self) -> None:
         """Forget all but the rows; other values are computed again where they are needed."""
@@ -54,6 +95,23 @@ class Rows:
         for name in set(vars(self)) - kept:
             del vars(self)[name]
         self.memo.clear()
+        self.made.clear()
+
+    def blocks(self, number: int, of: Bools) -> tuple[Ints, Ints, Ints]:
+        """(rows of the mask that have a SACK block at this place of their option, from 1, its start, its end)."""
+        (rows, start), (ends, end) = self.others(f"sack{number}_start"), self.others(f"sack{number}_end")
+        there = of[rows] & (start >= 0)
+        rows, start = rows[there], start[there]
+        if not len(ends):
+            return rows, start, np.full(len(rows), -1)
+        at = np.minimum(np.searchsorted(ends, rows), len(ends) - 1)
+        return rows, start, np.where(ends[at] == rows, end[at], -1)
+
+    def sparse(self, rows: Ints, values: Array) -> Array:
+        """A column of these values at some rows, and 0 at all others, which take no memory."""
+        column = np.zeros(len(self), values.dtype)
+        column[rows] = values
+        return column
 
     # -- what a row is ---------------------------------------------------------------------------------------------
 
@@ -85,9 +143,14 @@ class Rows:
         return np.asarray(self.has(ACK) & ~self.data & ((self["flags"] & (SYN | FIN | RST)) == 0))
 
     @cached_property
+    def acks(self) -> Bools:
+        """Packets that leave with an ACK number, but for resets."""
+        return np.asarray(self.out & self.has(ACK) & ~self.has(RST))
+
+    @cached_property
     def first(self) -> Ints:
         """For each row the first row of its connection."""
-        return self._firsts[self._group]
+        return self._spread(self._firsts)
 
     @cached_property
     def _begins(self) -> Bools:
@@ -98,9 +161,11 @@ class Rows:
     def _firsts(self) -> Ints:
         return np.flatnonzero(self._begins)
 
-    @cached_property
-    def _group(self) -> Ints:
-        return np.cumsum(self._begins) - 1
+    def _spread(self, values: Array) -> Array:
+        """A value of each connection at each of its rows."""
+        if len(values) == 1:
+            return np.broadcast_to(values[0], len(self))  # which takes no memory
+        return np.repeat(values, np.diff(self._firsts, append=len(self)))
 
     @cached_property
     def from_syn(self) -> Bools:
@@ -110,59 +175,41 @@ class Rows:
 
     def anywhere(self, of: Bools) -> Bools:
         """Rows of connections that have a row of the mask."""
-        some = np.zeros(len(self._firsts), np.bool_)
-        some[self._group[of]] = True
-        return np.asarray(some[self._group])
+        return np.asarray(self._spread(np.logical_or.reduceat(of, self._firsts))) if len(self) else of
 
     # -- what held just before a row -------------------------------------------------------------------------------
+    # among: the rows for which it is wanted, None for all; the others have any number.
 
-    def highest(self, values: Array, of: Bools) -> Ints:
-        """The highest value of earlier rows of the mask, in the same connection; NEVER without any."""
-        if not of.any():
-            return np.full(len(self), NEVER)
-        apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart) - apart
-        return self._before(running)
+    def highest(self, values: Array, of: Bools, among: Bools | None = None, *, inclusive: bool = False) -> Ints:
+        """The highest value of earlier rows of the mask, in the same connection; NEVER without any.
 
-    def latest(self, of: Bools) -> Ints:
+        inclusive: the row itself counts too
+        """
+        return run("highest", self._begins, among, _ints(values), of, numbers=(NEVER, int(inclusive)))
+
+    def latest(self, of: Bools, among: Bools | None = None) -> Ints:
         """The row of the last earlier row of the mask, in the same connection; -1 without any."""
-        if not of.any():
-            return np.full(len(self), -1)
-        before = np.append(-1, np.flatnonzero(of))[np.cumsum(of) - of]
-        return np.where(before >= self.first, before, -1)
+        return run("latest", self._begins, among, of)
 
-    def following(self, of: Bools) -> Ints:
+    def following(self, of: Bools, among: Bools | None = None) -> Ints:
         """The row of the next later row of the mask, in the same connection; -1 without any."""
-        if not of.any():
-            return np.full(len(self), -1)
-        after = np.append(np.flatnonzero(of), len(self))[np.cumsum(of)]
-        inside = (after < len(self)) & (self._group[np.minimum(after, len(self) - 1)] == self._group)
-        return np.where(inside, after, -1)
+        return run("following", self._begins, among, of)
 
-    def reached(self, values: Array, of: Bools, numbers: Ints) -> Ints:
+    def reached(self, values: Array, of: Bools, numbers: Ints, among: Bools | None = None) -> Ints:
         """For each row the first row, earlier or later, of its connection at which a value of the mask was at least
         the row's number; -1 where none was."""
-        if not of.any():
-            return np.full(len(self), -1)
-        apart = self._group * APART
-        running = np.maximum.accumulate(np.where(of, values, NEVER) + apart)
-        rows = search(running, np.maximum(numbers, NEVER + 1) + apart)
-        inside = rows < len(self)
-        inside[inside] = self._group[rows[inside]] == self._group[inside]
-        return np.where(inside, rows, -1)
+        scratch = np.empty((2, len(self)), np.int64)
+        return run("reached", self._begins, among, _ints(values), of, _ints(numbers), scratch, numbers=(NEVER,))
 
-    def count(self, values: Array, of: Bools) -> Ints:
+    def count(self, values: Array, of: Bools, among: Bools | None = None) -> Ints:
         """The sum of values over earlier rows of the mask, in the same connection."""
-        if not of.any():
-            return np.zeros(len(self), np.int64)
-        total = np.cumsum(np.where(of, values, 0))
-        before = np.concatenate([[0], total[:-1]])
-        return np.asarray(before - before[self.first])
+        return run("count", self._begins, among, _ints(values), of)
 
-    def _before(self, running: Ints) -> Ints:
-        """What a running maximum was before each row."""
-        before = np.concatenate([[NEVER], running[:-1]]) if len(self) else running
-        return np.where(self._begins, NEVER, before)
+    def settled(self, values: Ints, within_ns: int, among: Bools | None = None) -> Ints:
+        """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
+        with what came by then."""
+        columns = _ints(values), self["time_ns"], np.empty(len(self), np.int64)
+        return run("settled", self._begins, among, *columns, numbers=(NEVER, within_ns))
 
     @cached_property
     def una(self) -> Ints:
@@ -187,12 +234,17 @@ class Rows:
     @cached_property
     def edge(self) -> Ints:
         """The right edge of the window that the peer had offered."""
-        return self.highest(self["ack"] + self["window"], ~self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
+        return self.highest(self.limit, ~self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
 
     @cached_property
     def offered(self) -> Ints:
         """The right edge of the window that the host had offered."""
-        return self.highest(self["ack"] + self["window"], self.out & self.has(ACK) & ~self.has(RST) & self.from_syn)
+        return self.highest(self.limit, self.acks & self.from_syn)
+
+    @cached_property
+    def limit(self) -> Ints:
+        """The right edge of the window that the packet itself offers."""
+        return np.asarray(self["ack"] + self["window"])
 
     @cached_property
     def probes(self) -> Bools:
@@ -211,20 +263,27 @@ class Rows:
     def arrived_to(self) -> Ints:
         """RCV.NXT with what the row brings; of other rows as `rcv_nxt`."""
         rows = self.arrivals.rows
-        reached = np.full(len(self), NEVER, np.int64)
-        reached[rows] = self.arrivals.contiguous() - self.apart[rows]
-        return np.maximum(self.highest(reached, reached > NEVER), reached)
+        reached = self.sparse(rows, self.arrivals.contiguous() - self.apart[rows])
+        came = self.sparse(rows, np.ones(len(rows), np.bool_))
+        return self.highest(reached, came, inclusive=True)
 
     @cached_property
     def rcv_nxt(self) -> Ints:
         """RCV.NXT by what had arrived: all below had, without a gap; NEVER before the peer's SYN."""
-        return self._before(self.arrived_to)
+        before = np.roll(self.arrived_to, 1)
+        before[self._firsts] = NEVER
+        return before
+
+    @cached_property
+    def below(self) -> Bools:
+        """Rows that may bring what had arrived before: they begin below its end; all, where a RST has payload."""
+        return np.asarray(~self.out & ((self["seq"] < self.seen) | bool((self.has(RST) & self.data).any())))
 
     @cached_property
     def repeated(self) -> Bools:
         """Rows whose payload had arrived before, all of it."""
         mask = np.zeros(len(self), np.bool_)
-        rows = np.flatnonzero(~self.out & self.data)
+        rows = np.flatnonzero(self.below & self.data)
         start = (self["seq"] + self.apart)[rows]
         mask[rows] = self.arrivals.whole(start, start + self["length"][rows]) < rows
         return mask
@@ -235,9 +294,10 @@ class Rows:
 
         Such data is answered by a zero window below what arrived (RFC 9293, 3.8.6), until it comes again.
         """
-        acks = self.out & self.has(ACK) & ~self.has(RST)
-        full = acks & (self["window"] == 0) & (self["ack"] < self.rcv_nxt)
-        next_ack = self.following(acks)
+        full = np.asarray(self.acks & (self["window"] == 0) & (self["ack"] < self.rcv_nxt))
+        if not full.any():
+            return full
+        next_ack = self.following(self.acks)
         causes = (next_ack >= 0) & full[next_ack] & ~self.out
         return np.asarray(full | causes | (self.highest(self.rcv_nxt, full) > self.acked))
 
@@ -257,18 +317,9 @@ class Rows:
     def instant(self) -> Ints:
         """For each row the first row of its connection with the same time; of real time within the last ms, which a
         host may take for a packet."""
-        time = self["time_ns"] + self.apart
-        return np.maximum(search(time, time - (0 if self.exact else 1_000_000)), self.first)
-
-    def settled(self, values: Ints, within_ns: int) -> Ints:
-        """What a running maximum (NEVER: none yet) had reached at the latest this time before each row: TCP has dealt
-        with what came by then."""
-        running = np.maximum.accumulate(values + self.apart) - self.apart if len(self) else values
-        time = self["time_ns"] + self.apart
-        rows = search(time, time - within_ns) - 1
-        return np.where(rows >= self.first, running[rows], NEVER)
+        return run("instant", self._begins, None, self["time_ns"], numbers=(0 if self.exact else 1_000_000,))
 
     @cached_property
     def apart(self) -> Ints:
         """Added to a row's numbers so that the numbers of all connections have an order."""
-        return np.asarray(self._group * APART)
+        return self._spread(np.arange(len(self._firsts)) * APART)

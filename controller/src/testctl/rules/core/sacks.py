@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
-from testctl.rules.core.trace import Trace
+from testctl.rules.core.trace import Trace, once
 
 _BLOCKS = 4
 
@@ -37,22 +37,23 @@ class Sacks:
         return np.asarray((self.number == 0) & ((self.start < trace["ack"][row]) | inside))
 
 
+@once
 def blocks(trace: Trace) -> Sacks:
     """All blocks that the host sent."""
     acks = trace.out & trace.has(ACK) & ~trace.has(SYN) & ~trace.has(RST)
     parts = []
     for number in range(_BLOCKS):
-        rows = np.flatnonzero(acks & (trace[f"sack{number + 1}_start"] >= 0))
-        edges = (trace[f"sack{number + 1}_{edge}"][rows] for edge in ("start", "end"))
+        rows, *edges = trace.blocks(number + 1, acks)
         parts.append(np.stack([rows, np.full(len(rows), number), *edges]))
     all_blocks = np.concatenate(parts, axis=1)
     return Sacks(trace, *all_blocks[:, np.argsort(all_blocks[0], kind="stable")])
 
 
+@once
 def in_use(trace: Trace) -> Bools:
     """Rows of connections in which either end sent a block: both permitted SACK."""
-    sacked = trace["sack1_start"] >= 0
-    return np.asarray((trace.latest(sacked) >= 0) | sacked | (trace.following(sacked) >= 0))
+    rows, start = trace.others("sack1_start")
+    return trace.anywhere(trace.sparse(rows, start >= 0))
 
 
 def compression_ns(trace: Trace) -> int:

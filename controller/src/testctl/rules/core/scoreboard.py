@@ -10,7 +10,7 @@ import numpy as np
 
 from testctl.records.rows import search
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
-from testctl.rules.core.arrivals import APART
+from testctl.rules.core.arrivals import APART, changes
 from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
@@ -47,16 +47,16 @@ class Scoreboard:
         return np.asarray(self.trace.latest(self.again) >= 0)
 
     @cached_property
-    def _blocks(self) -> tuple[Ints, Ints, Ints]:
+    def blocks(self) -> tuple[Ints, Ints, Ints]:
         """(rows, start, end) of SACK blocks; of blocks with the same start what the later of them adds."""
         trace = self.trace
         rows, starts, ends = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for number in range(1, 5):
-            start, end = trace[f"sack{number}_start"], trace[f"sack{number}_end"]
-            at = np.flatnonzero(self.acks & (start >= 0) & (end > start))
-            rows.append(at)
-            starts.append((start + self.trace.apart)[at])
-            ends.append((end + self.trace.apart)[at])
+            at, start, end = (column for column in trace.blocks(number, self.acks))
+            some = end > start
+            rows.append(at[some])
+            starts.append((start + trace.apart[at])[some])
+            ends.append((end + trace.apart[at])[some])
         row, start, end = np.concatenate(rows), np.concatenate(starts), np.concatenate(ends)
         order = np.lexsort((row, start))
         row, start, end = row[order], start[order], end[order]
@@ -79,10 +79,11 @@ class Scoreboard:
     @cached_property
     def edges(self) -> Ints:
         trace = self.trace
-        _, start, end = self._blocks
+        _, start, end = self.blocks
         seq, last = (trace["seq"] + self.trace.apart)[self.sent], (trace.end + self.trace.apart)[self.sent]
-        edges = np.sort(np.concatenate([seq, last, start, end, self._ack_to]), kind="stable")  # quick: ascending runs
-        return np.asarray(edges[np.append(True, edges[1:] != edges[:-1])] if len(edges) else edges)
+        seq = seq[np.append(True, seq[1:] != last[:-1])[: len(seq)]]  # most begin where the last ended
+        edges = np.concatenate([seq, last, start, end, changes(self._ack_to)])
+        return changes(np.sort(edges, kind="stable"))  # quick: ascending runs
 
     def _expanded(self, rows: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
         """(pieces of each range, the range's row for each piece)."""
@@ -108,7 +109,7 @@ class Scoreboard:
         inside = at < count
         inside[inside] = self.trace.apart[at[inside]] // APART == (edges[inside] + APART // 2) // APART
         row = np.where(inside, at, count)
-        np.minimum.at(row, *self._expanded(*self._blocks))
+        np.minimum.at(row, *self._expanded(*self.blocks))
         return row
 
     def _latest(self, pieces: Ints, rows: Ints) -> tuple[Ints, Ints]:
@@ -119,25 +120,30 @@ class Scoreboard:
         last = keys[np.maximum(here - 1, 0)] % max(count, 1) if len(keys) else here
         return np.where(before > 0, last, -1), before
 
-    def transmitted(self, numbers: Ints) -> tuple[Ints, Ints]:
-        """(row of the last transmission of this byte, the number of transmissions of it) before each row."""
-        pieces = search(self.edges, numbers + self.trace.apart, side="right") - 1
-        return self._latest(np.maximum(pieces, 0), np.arange(len(self.trace)))
+    def transmitted(self, numbers: Ints, rows: Ints) -> tuple[Ints, Ints]:
+        """(row of the last transmission of this byte, the number of transmissions of it) before some rows."""
+        pieces = search(self.edges, numbers[rows] + self.trace.apart[rows], side="right") - 1
+        return self._latest(np.maximum(pieces, 0), rows)
 
-    def delivered_at(self, numbers: Ints) -> Bools:
-        """Whether this byte had been acknowledged, cumulatively or by SACK."""
-        pieces = search(self.edges, numbers + self.trace.apart, side="right") - 1
-        return np.asarray(self._delivered[np.maximum(pieces, 0)] < np.arange(len(self.trace)))
+    def delivered_at(self, numbers: Ints, rows: Bools) -> Bools:
+        """Rows of the mask at which this byte had been acknowledged, cumulatively or by SACK."""
+        at = np.flatnonzero(rows)
+        pieces = search(self.edges, numbers[at] + self.trace.apart[at], side="right") - 1
+        return self.trace.sparse(at, self._delivered[np.maximum(pieces, 0)] < at)
 
     @cached_property
     def last_sent(self) -> Ints:
-        """For each row the row at which its first byte had been sent last."""
-        return self.transmitted(self.trace["seq"])[0]
+        """For each retransmission the row at which its first byte had been sent last."""
+        return self._sent_before(self.trace["seq"])
 
     @cached_property
     def head_sent(self) -> Ints:
-        """For each row the row at which the first byte not acknowledged had been sent last."""
-        return self.transmitted(np.maximum(self.trace.una, -1))[0]
+        """For each retransmission the row at which the first byte not acknowledged had been sent last."""
+        return self._sent_before(np.maximum(self.trace.una, -1))
+
+    def _sent_before(self, numbers: Ints) -> Ints:
+        at = np.flatnonzero(self.again)
+        return self.trace.sparse(at, self.transmitted(numbers, at)[0])
 
     @cached_property
     def _pieces(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -165,10 +171,11 @@ class Scoreboard:
 
     @cached_property
     def delivered_sent(self) -> Ints:
-        """The row of the last packet, by when it was sent, that an ACK had reported: RFC 8985's RACK.xmit_ts."""
+        """For each retransmission the row of the last packet, by when it was sent, that an ACK had reported: RFC 8985's
+        RACK.xmit_ts."""
         _, ack, row, _ = self._pieces
         column = self._by_ack(row, ack, -1, np.maximum)
-        return np.maximum(self.trace.highest(column, column >= 0), -1)
+        return np.maximum(self.trace.highest(column, column >= 0, self.again), -1)
 
     @cached_property
     def _sizes(self) -> Ints:
@@ -189,16 +196,17 @@ class Scoreboard:
 
     @cached_property
     def sacked_segments(self) -> Ints:
-        """Segments above SND.UNA that SACK blocks had reported, in the sizes in which they were sent."""
-        trace, (piece, _, row, _) = self.trace, self._pieces
+        """For each retransmission the segments above SND.UNA that SACK blocks had reported, in the sizes in which they
+        were sent."""
+        trace, (piece, _, row, _), again = self.trace, self._pieces, np.flatnonzero(self.again)
         size = -(-(trace.end - trace["seq"])[row] // np.maximum(trace["segs"][row], 1))
         amounts = -(-self._sizes // np.maximum(size, 1))
         below = np.append(0, np.cumsum(amounts))
         to_una, to_first = (
-            below[np.searchsorted(self.edges[piece], numbers + trace.apart)]
-            for numbers in (np.maximum(trace.una, -1), np.int64(-1))
+            below[np.searchsorted(self.edges[piece], numbers + trace.apart[again])]
+            for numbers in (np.maximum(trace.una[again], -1), np.int64(-1))
         )
-        return np.asarray(np.maximum(self._delivered_before(amounts) - (to_una - to_first), 0))
+        return trace.sparse(again, np.maximum(self._delivered_before(amounts)[again] - (to_una - to_first), 0))
 
     @cached_property
     def sacked_bytes(self) -> Ints:
@@ -208,16 +216,19 @@ class Scoreboard:
     @cached_property
     def sack_top(self) -> Ints:
         """The end of the highest SACK block that had arrived; below SND.UNA where nothing is SACKed."""
-        top = np.full(len(self.trace), -1, np.int64)
+        top, some = np.zeros(len(self.trace), np.int64), np.zeros(len(self.trace), np.bool_)
         for number in range(1, 5):
-            top = np.maximum(top, self.trace[f"sack{number}_end"])
-        return self.trace.highest(top, self.acks & (top >= 0))
+            rows, end = self.trace.others(f"sack{number}_end")
+            top[rows] = np.maximum(top[rows], end)
+            some[rows] |= end >= 0
+        return self.trace.highest(top, self.acks & some)
 
     @cached_property
     def reneged(self) -> Bools:
         """Rows before which an ACK had its number within a SACK block (RFC 2018, 8): no block counts any more."""
         trace = self.trace
-        return np.asarray(trace.latest(self.acks & self.delivered_at(trace["ack"]) & (trace["ack"] >= trace.una)) >= 0)
+        within = self.acks & (trace["ack"] >= trace.una) & (trace["ack"] < self.sack_top)
+        return np.asarray(trace.latest(self.delivered_at(trace["ack"], within)) >= 0)
 
     @cached_property
     def repeats(self) -> Bools:
@@ -227,12 +238,12 @@ class Scoreboard:
 
     @cached_property
     def duplicates(self) -> Ints:
-        """Duplicate ACKs that had arrived since SND.UNA moved."""
-        trace = self.trace
+        """For each retransmission the duplicate ACKs that had arrived since SND.UNA moved."""
+        trace, again = self.trace, np.flatnonzero(self.again)
         moves = self.acks & (trace["ack"] > trace.una)
         total = trace.count(trace["segs"], self.repeats)
-        last = trace.latest(moves)
-        return np.asarray(total - np.where(last >= 0, total[last], 0))
+        last = trace.latest(moves, self.again)[again]
+        return trace.sparse(again, total[again] - np.where(last >= 0, total[last], 0))
 
     # -- round-trip times ------------------------------------------------------------------------------------------
 
@@ -274,8 +285,9 @@ class Scoreboard:
         count = len(self.trace)
         first = self._by_ack(row[once], ack[once], count if better is np.minimum else -1, better)
         some = (first >= 0) & (first < count)
-        time = self.trace["time_ns"]
-        return np.where(some, time - time[np.where(some, first, 0)], -1)
+        time, rows, result = self.trace["time_ns"], np.flatnonzero(some), np.full(count, -1)
+        result[rows] = time[rows] - time[first[rows]]
+        return result
 
     def estimate(self, row: int) -> tuple[float, float]:
         """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample."""
@@ -318,9 +330,10 @@ class Scoreboard:
 
     @cached_property
     def waited(self) -> Ints:
-        """How long ago, in ns, the row's first byte was sent last; 0: never."""
-        time = self.trace["time_ns"]
-        return np.where(self.last_sent >= 0, time - time[np.maximum(self.last_sent, 0)], 0)
+        """For each retransmission how long ago, in ns, its first byte was sent last; 0: never, or none."""
+        time, again = self.trace["time_ns"], np.flatnonzero(self.again)
+        last = self.last_sent[again]
+        return self.trace.sparse(again, np.where(last >= 0, time[again] - time[last], 0))
 
     @cached_property
     def tail(self) -> Bools:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN, Bools, Ints
-from testctl.rules.core.trace import Trace
+from testctl.rules.core.trace import Trace, once
 from testctl.rules.core.windows import quiet_ns
 
 TICK_NS = 4_000_000
@@ -48,21 +48,24 @@ def rack(trace: Trace) -> bool:
     return bool(sysctl(trace, "tcp_recovery", 1) & 1) or kernel(trace) >= (6, 17)
 
 
+@once
 def timers(trace: Trace) -> Bools:
     """Retransmissions by a timer: without ACKs that speak of a loss, or of the head so long after them, with nothing
     sent or received in between, that it is no reaction to them and no reordering window."""
-    if "timers" not in trace.memo:
-        board = trace.board
-        late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
-        trace.memo["timers"] = np.asarray(board.by_timer | late)
-    return trace.memo["timers"]
+    board = trace.board
+    if not board.again.any():
+        return board.again
+    late = board.again & board.head & (quiet_ns(trace) >= np.maximum(2 * board.rtt_max, _LATE_NS))
+    return np.asarray(board.by_timer | late)
 
 
+@once
 def repeated_timer(trace: Trace) -> Bools:
     """Rows before which, since anything arrived last, a timer had retransmitted already."""
     return np.asarray(trace.latest(timers(trace)) > trace.latest(~trace.out))
 
 
+@once
 def probes(trace: Trace) -> Bools:
     """Retransmissions that may be tail loss probes: of the tail, by a timer, the first since anything arrived."""
     if sysctl(trace, "tcp_early_retrans", 3) not in (3, 4):
@@ -78,11 +81,13 @@ def beyond(trace: Trace) -> Bools:
     return np.asarray(by_timer | last | bool(trace.delayed))  # what waited behind TCP has no time of TCP's
 
 
+@once
 def timeouts(trace: Trace) -> Bools:
     """Retransmissions of the first byte not acknowledged by a timer that must be the retransmission timer."""
     return np.asarray(timers(trace) & trace.board.head & ~probes(trace))
 
 
+@once
 def begins_recovery(trace: Trace) -> Bools:
     """Retransmissions for losses that ACKs show, without a recovery under way.
 

@@ -16,6 +16,10 @@ Level = Literal["MUST", "SHOULD", "Linux"]
 Need = Literal["start", "mtu", "order", "packets", "reads", "tcp_events"]
 """start: the capture has the handshake; mtu: no ICMP spoke of a smaller path MTU; order: packets leave the host as TCP
 sends them; packets: TCP kept all that arrived; reads: the application reads what comes; tcp_events: TCP was traced."""
+Thing = Literal["classic_ecn", "gap", "repeat", "reset", "fin", "retransmission", "sack", "timer", "zero_window"]
+"""classic_ecn: a connection uses ECN of RFC 3168; gap: something arrived above a gap; repeat: data arrived again;
+reset, fin: a packet with the flag; retransmission: data or a FIN was sent again; timer: by a timer; sack: a SACK block,
+sent or received; zero_window: an ACK of one, sent or received."""
 SENDER: tuple[Need, ...] = ("start", "mtu", "order", "packets")
 """What is needed to compare what a host sends with what had arrived."""
 KEPT = 20
@@ -31,6 +35,7 @@ class RuleSpec:
     level    its word there; "Linux": no RFC asks for it, and Linux does it
     quote    the standard's own sentence, or the part of it that counts
     needs    without any of which the rule is undecided (core/needs.py)
+    only_if  where one of these is absent, nothing breaks the rule (core/needs.py)
     any_clock  whether it holds of a capture by the wall clock, which does not tell when TCP dealt with what it has
     linux    where Linux is known to differ, since which release, and where that is written; "": nowhere
     """
@@ -42,6 +47,7 @@ class RuleSpec:
     quote: str
     linux: str = ""
     needs: tuple[Need, ...] = ()
+    only_if: tuple[Thing, ...] = ()
     any_clock: bool = False
 
     def __post_init__(self) -> None:
@@ -83,12 +89,16 @@ def undecided(why: str) -> Found:
     return Found(undecided=why)
 
 
-def where(broken: Bools, text: Callable[[int], str], *proofs: Array) -> Found:
+def where(broken: Bools, text: Callable[[int], str], *evidence: Array | Callable[[], Array]) -> Found:
     """A violation at each row of the mask.
 
-    text    of a row; proofs: arrays with a row of the trace for each row, -1 where there is none
+    text      of a row
+    evidence  arrays with a row of the trace for each row, -1 where there is none, or what makes them if any is needed
     """
     rows = np.flatnonzero(broken)
+    if not len(rows):
+        return NOTHING
+    proofs = [made() if callable(made) else made for made in evidence]
     kept = tuple(
         Violation(row, text(row), tuple(at for proof in proofs if (at := int(proof[row])) >= 0))
         for row in rows[:KEPT].tolist()

@@ -10,7 +10,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN, Bools, Ints
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.trace import Trace
+from testctl.rules.core.trace import Trace, once
 
 
 @dataclass
@@ -25,8 +25,14 @@ class Timestamps:
         return np.asarray(trace.anywhere(syn & ~trace.has(ACK)) & trace.anywhere(syn & trace.has(ACK)) & ~wanting)
 
     @cached_property
+    def recent(self) -> Ints:
+        """The highest timestamp of SYNs that arrived, and of what began no higher than the last ACK that was sent (RFC
+        7323, 4.3): no lower than `recent_at_least`, and but for DCTCP no higher than `recent_at_most`."""
+        return self._recent(self.trace.acked, self.trace.has(SYN))
+
+    @cached_property
     def recent_at_most(self) -> Ints:
-        """The highest timestamp of what arrived and began no higher than the last ACK that was sent (RFC 7323, 4.3).
+        """Likewise of what TCP may have processed later than it arrived.
 
         To a DCTCP host of Linux the last ACK is one of all that had arrived, whatever its number.
         """
@@ -63,3 +69,6 @@ class Timestamps:
         trace = self.trace
         recorded = self._arrives & (syns | (trace["seq"] <= last_ack))
         return trace.highest(trace["tsval"], recorded)
+
+
+stamps_of = once(Timestamps)

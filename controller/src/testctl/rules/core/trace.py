@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All packets of a flow as the host at one of its ends saw them, with known facts of the host: a rule's input."""
+"""All packets of a flow as the host at one of its ends saw them, with the known facts of the host: a rule's input."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from testctl.records.schema import RST, TCP_EVENT_NAMES, Array, Bools, Ints, cod
 from testctl.rules.core.rows import Rows
 from testctl.rules.core.scoreboard import Scoreboard
 
+T = TypeVar("T")
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
 _RATE = ("rate", "htb", "tbf", "qdisc")
 _DROPPED = {
@@ -25,6 +26,19 @@ _DROPPED = {
     "PAWSEstab": "refused packets with old timestamps",
 }
 """What a kernel counts that drops data which it had, or which came within the window that it had offered."""
+
+
+def once(make: Callable[[Trace], T]) -> Callable[[Trace], T]:
+    """A function of a trace, computed once and forgotten with its columns."""
+
+    @wraps(make)
+    def kept(trace: Trace) -> T:
+        if make not in trace.made:
+            trace.made[make] = make(trace)
+        made: T = trace.made[make]
+        return made
+
+    return kept
 
 
 @dataclass
@@ -92,21 +106,25 @@ class Trace(Rows):
         It has the socket then, so that packets wait in the socket's backlog, and are answered when it has read.
         """
         fills = ~self.out & (self.arrived_to > np.maximum(self.rcv_nxt, self.end))
+        if not fills.any():
+            return np.zeros(len(self), np.int64)
         freed = np.where(fills, self.arrived_to - self.end, 0)
         total = self.count(freed, fills) + freed
         return np.asarray((total - np.maximum(self.settled(total, 1_000_000), 0)) // 8)
 
     def late(self, rows: Bools, answer: Ints, within_ns: int) -> Bools:
         """Rows of the mask whose answer (its row; -1: none) came later than this, while the connection was there."""
-        time = self["time_ns"]
-        broken = rows & ~((answer >= 0) & (time[answer] <= time + within_ns))
-        if not broken.any():
-            return np.asarray(broken)
-        limit = time + within_ns + self.reading_ns
-        reset = self.following(self.has(RST))
-        over = (reset >= 0) & (time[reset] <= limit) | (self.latest(self.has(RST)) >= 0)
-        answered = (answer >= 0) & (time[answer] <= limit)
-        return np.asarray(broken & ~answered & ~over & (limit < time.max()))
+        time, broken = self["time_ns"], np.zeros(len(self), np.bool_)
+        at = np.flatnonzero(rows)
+        at = at[(answer[at] < 0) | (time[answer[at]] > time[at] + within_ns)]
+        if len(at):
+            broken[at] = True
+            limit = time[at] + within_ns + self.reading_ns[at]
+            reset, answer = self.following(self.has(RST), broken)[at], answer[at]
+            over = (reset >= 0) & (time[reset] <= limit) | (self.latest(self.has(RST), broken)[at] >= 0)
+            answered = (answer >= 0) & (time[answer] <= limit)
+            broken[at] = ~answered & ~over & (limit < time.max())
+        return broken
 
     @cached_property
     def mss(self) -> int:

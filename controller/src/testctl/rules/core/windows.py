@@ -12,7 +12,7 @@ import numpy as np
 from testctl.records.rows import search
 from testctl.records.schema import TCP_EVENT_NAMES, Array, Bools, Ints
 from testctl.rules.core.spec import KEPT, Found, Violation
-from testctl.rules.core.trace import Trace
+from testctl.rules.core.trace import Trace, once
 
 INITIAL = 10
 """RFC 6928 and Linux's TCP_INIT_CWND, segments."""
@@ -24,24 +24,31 @@ def initial_window(trace: Trace) -> int:
     return int(trace.settings.get("initcwnd", INITIAL))
 
 
+@once
 def new_data(trace: Trace) -> Bools:
     """Data that is sent for the first time."""
     return np.asarray(trace.board.sent & trace.data & ~trace.board.again)
 
 
+@once
 def quiet_ns(trace: Trace) -> Ints:
     """How long before each row the last packet of its connection was sent or arrived."""
     time = trace["time_ns"]
     return np.asarray(time - time[np.maximum(np.arange(len(trace)) - 1, trace.first)])
 
 
-def segments(trace: Trace, numbers: Ints) -> Ints:
-    """How many of the segments that the host ever sent begin below these numbers, for each row's connection."""
+@once
+def segments_sent(trace: Trace) -> Ints:
+    """How many segments of new data the connection had sent, the row's counted."""
+    return np.asarray(trace.count(trace["segs"], new_data(trace) & trace.from_syn) + trace["segs"])
+
+
+def segments(trace: Trace, numbers: Ints, at: Ints) -> Ints:
+    """How many of the segments that the host ever sent begin below these numbers, for the connections of some rows."""
     rows = np.flatnonzero(new_data(trace))
     if not len(rows):
-        return np.zeros(len(trace), np.int64)
-    lift = np.cumsum(trace.first == np.arange(len(trace))) * (1 << 44)
-    starts = (trace["seq"] + lift)[rows]
+        return np.zeros(len(at), np.int64)
+    starts, lift = trace["seq"][rows] + trace.apart[rows], trace.apart[at]
     total = np.append(0, np.cumsum(trace["segs"][rows]))
     at = search(starts, numbers + lift)  # packets that begin below
     last = rows[np.maximum(at - 1, 0)]
