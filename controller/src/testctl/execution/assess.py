@@ -42,6 +42,7 @@ class Assessment:
 
 def assess(records: Records) -> Assessment:
     """The results computed from records alone, deterministically."""
+    violations = violations_of(records)  # before the metrics hold columns too
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
     faults = records.outcome.kernel_faults
@@ -53,7 +54,7 @@ def assess(records: Records) -> Assessment:
         metrics=analysis.metrics,
         stalls=analysis.stalls,
         fates=[fate.to_json() for fate in fates],
-        violations=violations_of(records),
+        violations=violations,
     )
 
 

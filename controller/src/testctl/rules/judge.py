@@ -12,6 +12,7 @@ from testctl.records import Records
 from testctl.rules.core.registry import rules
 from testctl.rules.core.spec import Found, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
+from testctl.system.memory import freed_is_kept
 
 _BY_THE_WALL_CLOCK = "by the wall clock a capture does not tell when TCP dealt with what it has"
 
@@ -71,7 +72,8 @@ def _all(records: Records) -> list[Verdict]:
     """Verdicts with a violation, computed once."""
     key = ("violations",)
     if key not in records.memo:
-        records.memo[key] = [verdict for verdict in judged(records) if verdict.found.count]
+        with freed_is_kept(all_sizes=True):
+            records.memo[key] = [verdict for verdict in judged(records) if verdict.found.count]
     listed: list[Verdict] = records.memo[key]
     return listed
 

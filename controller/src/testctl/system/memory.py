@@ -8,27 +8,34 @@ import gc
 import re
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -3, -4
 _MOST = 1 << 25
 """Arrays up to this size, glibc's limit, are not each made of the system's memory and given back."""
-_KEPT = 1 << 29
+_KEPT, _ALL = 1 << 29, (1 << 31) - 1
+_MAPPED = 1 << 16
+"""Arrays above `_MOST` that may be, glibc's default."""
 
 
 @contextmanager
-def freed_is_kept() -> Iterator[None]:
+def freed_is_kept(*, all_sizes: bool = False) -> Iterator[None]:
     """Within it arrays are made of the memory of those before, up to 512 MiB, which the system need not find anew.
+
+    all_sizes: also those above 32 MiB, and without a limit, where many of one size follow each other.  Such a one is
+    not within another.
 
     Afterwards all that is free goes back.  Other C libraries have no such functions, and no need of them.
     """
-    _set(_KEPT)
+    _set(
+        {_MMAP_THRESHOLD: _MOST, _TRIM_THRESHOLD: _ALL if all_sizes else _KEPT, _MMAP_MAX: 0 if all_sizes else _MAPPED}
+    )
     try:
         yield
     finally:
-        _set(2 * _MOST)
+        _set({_TRIM_THRESHOLD: 2 * _MOST, _MMAP_MAX: _MAPPED})
         _trim()
 
 
@@ -49,11 +56,11 @@ def _trim() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _set(kept: int) -> None:
+def _set(options: Mapping[int, int]) -> None:
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
-        libc.mallopt(_MMAP_THRESHOLD, _MOST)
-        libc.mallopt(_TRIM_THRESHOLD, kept)
+        for option, value in options.items():
+            libc.mallopt(option, value)
 
 
 def free_mb(meminfo: Path = Path("/proc/meminfo")) -> int:
