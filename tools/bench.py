@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
-`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, kernels, jobs, analysis, cluster, many,
-edit, serve, switch, stages, agents (the last three need root).
+`make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, kernels, jobs, analysis, rules, cluster,
+many, edit, serve, switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -139,6 +139,13 @@ def analysis(where: Path) -> None:
     bench_flow.analysis(where)
 
 
+def rules(where: Path) -> None:
+    """What rules add to the analysis of 10 million packets."""
+    import bench_rules
+
+    bench_rules.rules(where)
+
+
 def cluster(where: Path) -> None:
     """Points a minute on two Dask workers over one."""
     import bench_cluster
@@ -190,8 +197,9 @@ def serve(where: Path) -> None:
 
 
 BENCHES: dict[str, Callable[[Path], None]] = {
-    "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "cluster": cluster,
-    "many": many, "edit": edit, "serve": serve, "switch": switch, "stages": stages, "agents": agents,
+    "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "rules": rules,
+    "cluster": cluster, "many": many, "edit": edit, "serve": serve, "switch": switch, "stages": stages,
+    "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 
