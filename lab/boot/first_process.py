@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import commands
+import coverage
 import tracing
 from early import fill_no_more, libc, mount_writable, step_ended
 from kernel_state import TAINTED, kernel_log
@@ -48,7 +49,7 @@ BACKENDS = ("netem", "ebpf")
 OPEN_FILES = 900
 """So many of the 1024 that a process may have agents may take."""
 MS_BIND = 4096
-KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
+KERNEL_LOG, TRACE, COVERAGE = "kernel.log", "kernel.trace", "kernel.coverage"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
 """2: the lab ends when its memory is full, instead of going on without one of its processes."""
 LOG_TIMES = Path("/sys/module/printk/parameters/time")
@@ -183,6 +184,8 @@ def main() -> None:
     if point.trace and (why := tracing.prepare(point.trace)):
         point_runner.write_outcome(Outcome(error=why), Path(spec["outcome"]))
         return
+    if point.counts_coverage:
+        coverage.prepare()
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
     network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
@@ -214,6 +217,8 @@ def main() -> None:
         write_kernel_log(spec)
     if point.trace:
         tracing.write(Path(spec["workdir"]) / TRACE)
+    if point.counts_coverage:
+        coverage.write(Path(spec["workdir"]) / COVERAGE)
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 

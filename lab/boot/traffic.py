@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+import coverage
 import tracing
 from early import step_ended
 from kernel_state import seed
@@ -119,6 +120,8 @@ class Traffic:
         step_ended("traffic")
         if self._point.trace:
             tracing.record()
+        if self._point.counts_coverage:
+            coverage.count()
         traffic()
         self._drain(time.time_ns())
 

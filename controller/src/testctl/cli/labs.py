@@ -61,18 +61,23 @@ def build(
         bool,
         typer.Option("--debug", help="also KASAN, UBSAN, lockdep and other checks of itself, as NAME-debug; slower"),
     ] = False,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="also counters of what TCP executes, as NAME-coverage: for coverage")
+    ] = False,
     test: Annotated[bool, typer.Option("--test/--no-test", help="the self-test of a kernel that was built")] = True,
 ) -> None:
     """Build the lab's kernel from Debian's source package, with lab/cc built in.
 
     The objects of a tree that is named with --source are kept: the next build compiles what changed.  A variant
-    (--trace, --debug) is a kernel of its own, for a plan's kernel tuple as any other.
+    (--trace, --debug, --coverage) is a kernel of its own, for a plan's kernel tuple as any other.
     """
-    variants = [name for name, given in (("trace", trace), ("debug", debug)) if given]
+    variants = [name for name, given in (("trace", trace), ("debug", debug), ("coverage", coverage)) if given]
     if variants and plan:
         raise PlanError(f"lab build --for: want a plan whose kernel is the variant; --{variants[0]} is for NAME")
     if len(variants) > 1:
-        raise PlanError("lab build: want one of --trace and --debug; the variant debug has tracepoints and symbols too")
+        raise PlanError(
+            "lab build: want one of --trace, --debug and --coverage; the variant debug has tracepoints and symbols too"
+        )
     variant = variants[0] if variants else ""
     if source and len(names or []) != 1:
         raise PlanError("lab build --source DIR: want one NAME for that kernel, which a plan's kernel tuple then uses")

@@ -24,6 +24,7 @@ from testctl.cli import (
     bug,
     ccs,
     compare,
+    coverage,
     export,
     history,
     info,
@@ -71,7 +72,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, export, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, coverage, export, serve):
     module.add_to(app)
 for module in (compare, history, bisect, shrink, replay, reproduce, info, prune):
     module.add_to(app)

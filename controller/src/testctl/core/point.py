@@ -169,6 +169,11 @@ class PointSpec(Point):
     kernel_log: bool = False
     trace: tuple[str, ...] = ()
 
+    @property
+    def counts_coverage(self) -> bool:
+        """Whether its kernel is the variant that counts what it executes."""
+        return self.kernel.endswith("-coverage")
+
     def flow(self, name: str) -> TimedFlow | None:
         """The flow of that name, if there is one."""
         return next((flow for flow in self.flows if flow.name == name), None)

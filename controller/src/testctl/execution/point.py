@@ -122,5 +122,6 @@ def _analyse(
         fates=analysis.fates,
         violations=analysis.violations,
         captures=captures if keep_captures else {},
+        more={layout.COVERAGE: counters} if (counters := workdir / "raw" / layout.COVERAGE).exists() else {},
         analysis=analysis_keys(),
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.lab import make, workplace
+from testctl.lab import coverage, make, workplace
 from testctl.lab.edits import apply_edits
 from testctl.lab.inputs import Inputs, files, variant_files, variant_sources
 from testctl.lab.make import Progress
@@ -101,7 +101,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
                 edits = apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
                 work.edits.write_text("\n".join(edits) + "\n", encoding="utf-8")
                 _configure(work, inputs, source.variant)
-                _compile(work, source.name, progress, jobs)
+                _compile(work, source, progress, jobs)
             except TestbedError as error:
                 raise BuildError(str(error)) from error
             _keep(work, kernel.directory, inputs, changed, source.variant)
@@ -163,14 +163,15 @@ def lacking(kernel: Kernel) -> list[str]:
     return file.read_text(encoding="utf-8").split() if file.is_file() else []
 
 
-def _compile(work: Workplace, name: str, progress: Progress, jobs: int) -> None:
+def _compile(work: Workplace, source: KernelSource, progress: Progress, jobs: int) -> None:
     for name_ in ("linux", "vmlinux"):  # make does not see that what is wrapped has changed
         (work.objects / name_).unlink(missing_ok=True)
     names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
-    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *make.compiler()]
+    counted = coverage.make_words(work.source) if source.variant == coverage.VARIANT else ()
+    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *make.compiler(), *counted]
     env = make.remembered(work.home)
-    make.build(argv, f"kernel {name}", progress, STEPS, log=work.log, env=env, cwd=work.source)
+    make.build(argv, f"kernel {source.name}", progress, STEPS, log=work.log, env=env, cwd=work.source)
 
 
 def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] | None, variant: str) -> None:
@@ -182,6 +183,8 @@ def _keep(work: Workplace, where: Path, inputs: Inputs, changed: Sequence[str] |
     run([*symbols, str(work.objects / "linux"), str(fresh / "linux")], timeout_s=600)
     if variant:
         shutil.copy(work.objects / LACKING, fresh / LACKING)
+    if variant == coverage.VARIANT:
+        coverage.keep_notes(work.source, work.objects, fresh)
     shutil.copy(work.objects / ".config", fresh / "config")
     shutil.copy(work.log, fresh / "build.log")
     shutil.copy(work.edits, fresh / EDITS_REPORT)

@@ -27,7 +27,7 @@ UNUSED = ("Documentation/*/*.rst", "Documentation/*/*.txt", "Documentation/*/*.y
 """Patterns of a tarball's files that no kernel for User Mode Linux is built from: two thirds of them (each Kconfig and
 Makefile is read)."""
 
-VARIANTS: Mapping[str, tuple[str, ...]] = {"trace": ("trace",), "debug": ("trace", "debug")}
+VARIANTS: Mapping[str, tuple[str, ...]] = {"trace": ("trace",), "debug": ("trace", "debug"), "coverage": ("coverage",)}
 """Kernels of the same source with more in their configuration: the parts that each has of lab/kernel/variants."""
 
 

@@ -43,6 +43,8 @@ STALLS = "stalls.parquet"
 FATES = "fates.json"
 VIOLATIONS = "violations.json"
 CAPTURES = "captures"
+COVERAGE = "kernel.coverage"
+"""What of its kernel a point executed (lab/boot/coverage.py)."""
 TRACEBACK = "traceback.txt"
 """Traceback of a point that ended in a bug."""
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl coverage."""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from testctl_agent.spec.errors import PlanError
+
+from testctl.cli import complete, panels
+from testctl.cli.options import AsJson
+from testctl.cli.shows import RunDir
+
+if TYPE_CHECKING:
+    from testctl.coverage import Coverage, SourceFile
+    from testctl.results import Run
+
+DEFAULT_FILES = "net/ipv4/tcp*.c"
+
+
+def coverage(
+    run: RunDir,
+    other: Annotated[
+        Path | None,
+        typer.Argument(metavar="[RUN2]", help="lines that one of two runs alone reaches", autocompletion=complete.runs),
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--file", metavar="FILE", help=f"such as net/ipv4/tcp_input.c, or a pattern ({DEFAULT_FILES})"),
+    ] = None,
+    unreached: Annotated[bool, typer.Option("--unreached", help="the lines that no point reaches")] = False,
+    line: Annotated[
+        str | None,
+        typer.Option("--line", metavar="FILE:N", help="which points reach a line, and with which tuples alone"),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="DIR", help="write the sources as pages, each line with its points")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What of the kernel the points of a run executed while the traffic passed: lines, branches, functions.
+
+    Its kernel is one that counts: testctl lab build 6.12 --coverage, testctl run PLAN --kernel 6.12-coverage.
+    """
+    from testctl.coverage import coverage_of
+    from testctl.results import load_run
+
+    if sum((other is not None, unreached, line is not None, html is not None)) > 1:
+        raise PlanError("want one of RUN2, --unreached, --line and --html")
+    loaded = load_run(run)
+    counted = coverage_of(loaded)
+    chosen = _chosen(counted, files or [DEFAULT_FILES])
+    if line is not None:
+        _print_line(loaded, counted, line, as_json)
+    elif other is not None:
+        _print_difference(counted, coverage_of(load_run(other)), [file.name for file in chosen], as_json)
+    elif html is not None:
+        from testctl.coverage.page import write_pages
+
+        print(write_pages(counted, chosen, html))
+    elif unreached:
+        _print_unreached(counted, chosen, as_json)
+    else:
+        _print_files(counted, chosen, as_json)
+
+
+def _chosen(counted: Coverage, patterns: list[str]) -> list[SourceFile]:
+    chosen: dict[str, SourceFile] = {}
+    for pattern in patterns:
+        matching = {name: file for name, file in counted.files.items() if fnmatch(name, pattern)}
+        if not matching:
+            raise PlanError(f"--file {pattern}: want a file that kernel {counted.kernel} counts; got none of its name")
+        chosen |= matching
+    return [chosen[name] for name in sorted(chosen)]
+
+
+def _print_files(counted: Coverage, files: list[SourceFile], as_json: bool) -> None:
+    shares = [(file.name, *file.reached) for file in files]
+    if as_json:
+        keys = ("lines", "branches", "functions")
+        document = {name: {key: {"reached": share[0], "all": share[1]} for key, share in zip(keys, of, strict=True)}
+                    for name, *of in shares}  # fmt: skip
+        print(json.dumps({"kernel": counted.kernel, "points": len(counted.points), "files": document}, indent=1))
+        return
+    table = Table("file", box=None, pad_edge=False)
+    for heading in ("lines", "", "branches", "", "functions"):
+        table.add_column(heading, justify="right")
+    total = [(sum(of[i][0] for _, *of in shares), sum(of[i][1] for _, *of in shares)) for i in range(3)]
+    for name, lines, branches, functions in [*shares, ("all", *total)]:
+        cells = [f"{lines[0]}/{lines[1]}", _percent(lines), f"{branches[0]}/{branches[1]}", _percent(branches)]
+        table.add_row(name.removeprefix("net/ipv4/"), *cells, f"{functions[0]}/{functions[1]}")
+    print(f"kernel {counted.kernel}, {len(counted.points)} points")
+    Console().print(table)
+
+
+def _percent(share: tuple[int, int]) -> str:
+    return f"{100 * share[0] / share[1]:.1f} %" if share[1] else ""
+
+
+def _print_unreached(counted: Coverage, files: list[SourceFile], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({file.name: file.unreached for file in files}, indent=1))
+        return
+    for file in files:
+        text = counted.text(file.name)
+        for number in file.unreached:
+            print(f"{file.name}:{number}: {text[number - 1].strip() if number <= len(text) else ''}")
+
+
+def _print_line(run: Run, counted: Coverage, place: str, as_json: bool) -> None:
+    from testctl.coverage.conditions import only_with
+
+    name, _, number = place.rpartition(":")
+    file = counted.files.get(name)
+    if file is None or not number.isdecimal() or int(number) not in file.lines:
+        raise PlanError(f"--line {place}: want FILE:N of a line that is compiled, as --unreached and --html show them")
+    counts = file.lines[int(number)]
+    points = {point.id: {(entity, name): str(value) for entity, name, value in point.tuples} for point in run.points}
+    of_points = [points[name] for name in counted.points]
+    conditions = only_with(of_points, [count > 0 for count in counts])
+    reaching = sorted(zip(counts.tolist(), counted.points, strict=True), reverse=True)
+    reaching = [(count, name) for count, name in reaching if count]
+    if as_json:
+        document = {
+            "points": {name: count for count, name in reaching},
+            "only_with": [{"entity": e, "parameter": p, "values": values} for e, p, values in conditions],
+        }
+        print(json.dumps(document, indent=1))
+        return
+    text = counted.text(name)
+    print(f"{place}: {text[int(number) - 1].strip() if text else ''}")
+    print(f"{len(reaching)} of {len(counted.points)} points reach it")
+    for entity, parameter, values in conditions:
+        print(f"  only with {entity}.{parameter}={' or '.join(values)}")
+    for count, name in reaching[:5]:
+        print(f"  {name}  {count} times")
+
+
+def _print_difference(ours: Coverage, theirs: Coverage, names: list[str], as_json: bool) -> None:
+    both = [(name, ours.files[name].reached_lines, theirs.files[name].reached_lines) for name in names
+            if name in theirs.files]  # fmt: skip
+    if as_json:
+        print(json.dumps({name: {"first": sorted(a - b), "second": sorted(b - a)} for name, a, b in both}, indent=1))
+        return
+    for name, a, b in both:
+        for which, lines, text in (("first", a - b, ours.text(name)), ("second", b - a, theirs.text(name))):
+            for number in sorted(lines):
+                print(f"{which} alone  {name}:{number}: {text[number - 1].strip() if number <= len(text) else ''}")
+    different, reached = sum(len(a ^ b) for _, a, b in both), sum(len(a | b) for _, a, b in both)
+    print(f"{different} of {reached} lines are reached by one run alone")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(rich_help_panel=panels.LOOK)(coverage)

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the points of a run executed of each source file of their kernel."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from testctl_agent.spec.errors import PlanError, TestbedError
+
+from testctl.core.point import Point
+from testctl.coverage.graph import Counts, executed
+from testctl.coverage.notes import Function, counters_of, functions_of
+from testctl.lab.built import built
+from testctl.lab.coverage import NOTES, SOURCES
+from testctl.results import Run, layout
+from testctl.testbeds.point_spec import kernel_of
+
+Key = TypeVar("Key")
+_LENGTHS = struct.Struct("<HI")
+"""lab/boot/coverage.py"""
+MAX_BYTES = 1 << 26
+"""Of a point's counters; the kernel's are 2 MB."""
+
+
+@dataclass
+class SourceFile:
+    """A source file.  Counts are of each point.
+
+    lines      number -> executions of the block in the line that was executed most
+    branches   (line, block's place in its function, arc's) -> executions: ways that can be taken
+    functions  (name, line) -> executions
+    """
+
+    name: str
+    lines: dict[int, Counts] = field(default_factory=dict)
+    branches: dict[tuple[int, str, int], Counts] = field(default_factory=dict)
+    functions: dict[tuple[str, int], Counts] = field(default_factory=dict)
+
+    @property
+    def reached_lines(self) -> set[int]:
+        """Lines that a point executed."""
+        return {number for number, counts in self.lines.items() if counts.any()}
+
+    @property
+    def unreached(self) -> list[int]:
+        """Lines that no point executed."""
+        return sorted(set(self.lines) - self.reached_lines)
+
+    @property
+    def reached(self) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+        """(those that a point executed, all) of lines, branches, functions."""
+        branches, functions = (sum(counts.any() for counts in of.values()) for of in (self.branches, self.functions))
+        return (
+            (len(self.reached_lines), len(self.lines)),
+            (int(branches), len(self.branches)),
+            (int(functions), len(self.functions)),
+        )
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """points: ids, in the order of the counts; files: by their names in the kernel's tree."""
+
+    kernel: str
+    points: Sequence[str]
+    files: Mapping[str, SourceFile]
+    sources: Path
+
+    def text(self, file: str) -> list[str]:
+        """The lines of a source file."""
+        path = self.sources / file
+        return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+
+
+def coverage_of(run: Run) -> Coverage:
+    """Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone."""
+    points = [point for point in run.points if (point.path / layout.COVERAGE).is_file()]
+    if not points:
+        raise PlanError(
+            f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
+            "--kernel 6.12-coverage; got none"
+        )
+    names = sorted({kernel_of(Point.from_json(point.point)) for point in points})
+    if len(names) > 1:
+        raise PlanError(f"{run.path}: want one kernel that counts; got {', '.join(names)}")
+    if (kernel := built(names[0])) is None:
+        raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
+    counters = [_counters(point.path / layout.COVERAGE) for point in points]
+    files: dict[str, SourceFile] = {}
+    for notes in sorted((kernel.directory / NOTES).rglob("*.gcno")):
+        name = str(notes.relative_to(kernel.directory / NOTES).with_suffix(""))
+        functions = functions_of(notes.read_bytes(), str(notes))
+        of_object = [counters_of(data[name], f"{point.path}: {name}") if name in data else {}
+                     for point, data in zip(points, counters, strict=True)]  # fmt: skip
+        for function in functions:
+            counted = sum(arc.counted for arc in function.arcs)
+            columns = [values.get(function.key, (0,) * counted) for values in of_object]
+            _add(files, function, np.array(columns, np.int64).reshape(len(points), counted).T)
+    return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)
+
+
+def _counters(path: Path) -> dict[str, bytes]:
+    """Object -> its counters, by its name in the kernel's tree without a suffix."""
+    objects, at = {}, 0
+    try:
+        data = zlib.decompressobj().decompress(path.read_bytes(), MAX_BYTES)
+        while at < len(data):
+            name_bytes, count = _LENGTHS.unpack_from(data, at)
+            at += _LENGTHS.size
+            name = data[at : at + name_bytes].decode()
+            objects[_in_tree(name).removesuffix(".gcda")] = data[at + name_bytes : at + name_bytes + count]
+            at += name_bytes + count
+    except (zlib.error, struct.error, UnicodeDecodeError) as error:
+        raise TestbedError(f"{path}: byte {at}: want counters of a kernel: {error}") from error
+    return objects
+
+
+def _in_tree(name: str) -> str:
+    """Where a source or an object lies in the kernel's tree, of any path of it: below net/ or include/."""
+    return re.sub(r"^.*?/(?=(net|include)/)", "", name.replace("/./", "/"))
+
+
+def _add(files: dict[str, SourceFile], function: Function, counters: Counts) -> None:
+    """Add a function's executions to those of its source files."""
+    result = executed(function, counters)
+    home = files.setdefault(_in_tree(function.file), SourceFile(_in_tree(function.file)))
+    _sum(home.functions, (function.name, function.line), result.blocks[0])
+    ways: dict[int, list[int]] = {}
+    for index, arc in enumerate(function.arcs):
+        if not arc.fake:
+            ways.setdefault(arc.source, []).append(index)
+    for block, lines in function.lines.items():
+        for file, line in dict.fromkeys(lines):
+            of_file = files.setdefault(_in_tree(file), SourceFile(_in_tree(file)))
+            before = of_file.lines.get(line)
+            of_file.lines[line] = result.blocks[block] if before is None else np.maximum(before, result.blocks[block])
+        if lines and len(arcs := ways.get(block, [])) > 1:
+            file, line = lines[-1]
+            for number, index in enumerate(arcs):
+                key = (line, f"{function.name}:{block}", number)
+                _sum(files[_in_tree(file)].branches, key, result.arcs[index])
+
+
+def _sum(counts: dict[Key, Counts], key: Key, more: Counts) -> None:
+    counts[key] = counts[key] + more if key in counts else more

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel that counts what it executes: what of it is compiled so, and what is kept to read the counters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+VARIANT = "coverage"
+COUNTED = ("net/ipv4/tcp*.c", "net/core/*.c", "net/sched/*.c", "net/ipv4/testctl/tcp_*.c")
+"""The files of a kernel's source, lab/cc among them, that are compiled with counters."""
+NOTES = "notes"
+"""Directory of a kernel with gcc's notes about each object: functions, blocks, arcs, lines (.gcno)."""
+SOURCES = "sources"
+"""Directory with the sources' text, as it was compiled."""
+
+
+def make_words(source: Path) -> list[str]:
+    """Words of make that have the files compiled with counters."""
+    stems = {path.stem for pattern in COUNTED for path in source.glob(pattern)}
+    return [f"GCOV_PROFILE_{stem}.o=y" for stem in sorted(stems)]
+
+
+def keep_notes(source: Path, objects: Path, kernel: Path) -> None:
+    """Copy the notes of a build, and the sources, into the kernel's directory."""
+    for pattern in COUNTED:
+        for path in source.glob(pattern):
+            name = path.relative_to(source)
+            notes = (objects / name).with_suffix(".gcno")
+            if notes.is_file():
+                for place, kept in ((notes, (kernel / NOTES / name).with_suffix(".gcno")), (path, kernel / SOURCES / name)):
+                    kept.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(place, kept)
