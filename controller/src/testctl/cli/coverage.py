@@ -81,18 +81,20 @@ def _chosen(counted: Coverage, patterns: list[str]) -> list[SourceFile]:
 
 
 def _print_files(counted: Coverage, files: list[SourceFile], as_json: bool) -> None:
-    shares = [(file.name, *file.reached) for file in files]
+    shares = {file.name: file.reached for file in files}
     if as_json:
         keys = ("lines", "branches", "functions")
-        document = {name: {key: {"reached": share[0], "all": share[1]} for key, share in zip(keys, of, strict=True)}
-                    for name, *of in shares}  # fmt: skip
+        document = {
+            name: {key: {"reached": share[0], "all": share[1]} for key, share in zip(keys, of, strict=True)}
+            for name, of in shares.items()
+        }
         print(json.dumps({"kernel": counted.kernel, "points": len(counted.points), "files": document}, indent=1))
         return
     table = Table("file", box=None, pad_edge=False)
     for heading in ("lines", "", "branches", "", "functions"):
         table.add_column(heading, justify="right")
-    total = [(sum(of[i][0] for _, *of in shares), sum(of[i][1] for _, *of in shares)) for i in range(3)]
-    for name, lines, branches, functions in [*shares, ("all", *total)]:
+    lines, branches, functions = ((sum(one), sum(every)) for one, every in (zip(*of) for of in zip(*shares.values())))
+    for name, (lines, branches, functions) in (shares | {"all": (lines, branches, functions)}).items():
         cells = [f"{lines[0]}/{lines[1]}", _percent(lines), f"{branches[0]}/{branches[1]}", _percent(branches)]
         table.add_row(name.removeprefix("net/ipv4/"), *cells, f"{functions[0]}/{functions[1]}")
     print(f"kernel {counted.kernel}, {len(counted.points)} points")

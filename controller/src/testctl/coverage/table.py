@@ -14,13 +14,11 @@ from typing import TypeVar
 import numpy as np
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.core.point import Point
 from testctl.coverage.graph import Counts, executed
 from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.lab.built import built
 from testctl.lab.coverage import NOTES, SOURCES
 from testctl.results import Run, layout
-from testctl.testbeds.point_spec import kernel_of
 
 Key = TypeVar("Key")
 _LENGTHS = struct.Struct("<HI")
@@ -87,7 +85,7 @@ def coverage_of(run: Run) -> Coverage:
             f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
             "--kernel 6.12-coverage; got none"
         )
-    names = sorted({kernel_of(Point.from_json(point.point)) for point in points})
+    names = sorted({str(point.point.get("kernel")) for point in points})
     if len(names) > 1:
         raise PlanError(f"{run.path}: want one kernel that counts; got {', '.join(names)}")
     if (kernel := built(names[0])) is None:

@@ -9,6 +9,8 @@ from pathlib import Path
 VARIANT = "coverage"
 COUNTED = ("net/ipv4/tcp*.c", "net/core/*.c", "net/sched/*.c", "net/ipv4/testctl/tcp_*.c")
 """The files of a kernel's source, lab/cc among them, that are compiled with counters."""
+WRAPS = ("__gcov_init",)
+"""Functions of the kernel with another one in front (lab/kernel/variants/coverage_init.c)."""
 NOTES = "notes"
 """Directory of a kernel with gcc's notes about each object: functions, blocks, arcs, lines (.gcno)."""
 SOURCES = "sources"

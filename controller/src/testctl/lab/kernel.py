@@ -167,6 +167,7 @@ def _compile(work: Workplace, source: KernelSource, progress: Progress, jobs: in
     for name_ in ("linux", "vmlinux"):  # make does not see that what is wrapped has changed
         (work.objects / name_).unlink(missing_ok=True)
     names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
+    names += coverage.WRAPS if source.variant == coverage.VARIANT else ()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
     counted = coverage.make_words(work.source) if source.variant == coverage.VARIANT else ()
     argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *make.compiler(), *counted]
