@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel with tracepoints, and one that checks itself: what they show; skipped where a variant is not built.
+"""Kernels with tracepoints, with checks of themselves, with counters; skipped where a variant is not built.
 
 A build takes long, so no test makes one.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from testctl.lab.built import built
+from testctl.lab.coverage import SOURCES
 
 from controller.tests.report.reading import text_of
 from tests import test_kernel_faults
@@ -90,3 +91,34 @@ def test_a_point_without_a_fault_passes_and_repeats(tmp_path: Path) -> None:
         assert [point["verdict"] for point in points] == ["pass", "pass"]
         digests.append([point["digest"] for point in points])
     assert digests[0] == digests[1]
+
+
+@variant("coverage")
+def test_what_a_point_executes_is_counted_and_no_packet_is_another(tmp_path: Path) -> None:
+    runs = {}
+    for name, kernel in (("plain", VERSION), ("first", f"{VERSION}-coverage"), ("second", f"{VERSION}-coverage")):
+        (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=kernel))
+        runs[name] = tmp_path / name
+        call("run", str(tmp_path / "plan.yaml"), "--out", str(runs[name]))
+    digests = [json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"] for run in runs.values()]
+    assert len(set(digests)) == 1
+    counts = [next(runs[name].glob("points/*/kernel.coverage")).read_bytes() for name in ("first", "second")]
+    assert counts[0] == counts[1]
+    files = json.loads(call("coverage", str(runs["first"]), "--json"))["files"]
+    assert files["net/ipv4/tcp_input.c"]["lines"]["reached"] > 800
+    assert files["net/ipv4/tcp_vegas.c"]["functions"]["reached"] == 0
+    assert call("coverage", str(runs["first"]), str(runs["second"])).startswith("0 of ")
+    (line,) = [
+        number
+        for number, text in enumerate((kernel_sources() / "net/ipv4/tcp_input.c").read_text().splitlines(), 1)
+        if text.startswith("void tcp_enter_recovery(")
+    ]
+    assert "1 of 1 points reach it" in call("coverage", str(runs["first"]), "--line", f"net/ipv4/tcp_input.c:{line}")
+    wrong = call("coverage", str(runs["plain"]), code=2)
+    assert "want points on a kernel that counts what it executes" in wrong
+
+
+def kernel_sources() -> Path:
+    kernel = built(f"{VERSION}-coverage")
+    assert kernel is not None
+    return kernel.directory / SOURCES

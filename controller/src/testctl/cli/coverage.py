@@ -93,8 +93,10 @@ def _print_files(counted: Coverage, files: list[SourceFile], as_json: bool) -> N
     table = Table("file", box=None, pad_edge=False)
     for heading in ("lines", "", "branches", "", "functions"):
         table.add_column(heading, justify="right")
-    lines, branches, functions = ((sum(one), sum(every)) for one, every in (zip(*of) for of in zip(*shares.values())))
-    for name, (lines, branches, functions) in (shares | {"all": (lines, branches, functions)}).items():
+    kinds = zip(*shares.values(), strict=True)
+    lines, branches, functions = [(sum(share[0] for share in kind), sum(share[1] for share in kind)) for kind in kinds]
+    for name, of in (shares | {"all": (lines, branches, functions)}).items():
+        lines, branches, functions = of
         cells = [f"{lines[0]}/{lines[1]}", _percent(lines), f"{branches[0]}/{branches[1]}", _percent(branches)]
         table.add_row(name.removeprefix("net/ipv4/"), *cells, f"{functions[0]}/{functions[1]}")
     print(f"kernel {counted.kernel}, {len(counted.points)} points")

@@ -69,8 +69,17 @@ class _Reader:
         self.at += length
         return text.rstrip(b"\0").decode(errors="replace")
 
+    def counters(self, count: int) -> tuple[int, ...]:
+        try:
+            return struct.unpack_from(f"<{count}q", self._data, self.at)
+        except struct.error as error:
+            raise TestbedError(f"{self._where}: byte {self.at}: want {count} counters; the file ends") from error
+
     def records(self, magic: int) -> Iterator[tuple[int, int]]:
-        """(tag, where it ends) of each record behind the head; the place is then the record's first byte."""
+        """(tag, where it ends) of each record behind the head; the place is then the record's first byte.
+
+        Counters that are all 0 are left out, their length is negative.
+        """
         if (got := self.number()) != magic:
             raise TestbedError(f"{self._where}: want a file of gcov ({magic:#x}); got {got:#x}")
         if (version := self._version()) < FIRST_VERSION:
@@ -83,9 +92,10 @@ class _Reader:
             if not (tag := self.number()):
                 return
             length = self.number()
-            end = self.at + length
+            end = self.at + length - (length >> 31 << 32)
+            place = self.at
             yield tag, end
-            self.at = end
+            self.at = max(place, end)
 
     def _version(self) -> int:
         """12 of "B22*": letters and digits, the major version's tens in the first."""
@@ -133,6 +143,8 @@ def counters_of(data: bytes, where: str) -> dict[tuple[int, int, int], tuple[int
     for tag, end in reader.records(DATA):
         if tag == _FUNCTION and end > reader.at:
             key = (reader.number(), reader.number(), reader.number())
+        elif tag == _COUNTERS and end < reader.at:
+            counters[key] = (0,) * ((reader.at - end) // 8)
         elif tag == _COUNTERS:
-            counters[key] = struct.unpack_from(f"<{(end - reader.at) // 8}q", data, reader.at)
+            counters[key] = reader.counters((end - reader.at) // 8)
     return counters

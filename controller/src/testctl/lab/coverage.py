@@ -30,6 +30,7 @@ def keep_notes(source: Path, objects: Path, kernel: Path) -> None:
             name = path.relative_to(source)
             notes = (objects / name).with_suffix(".gcno")
             if notes.is_file():
-                for place, kept in ((notes, (kernel / NOTES / name).with_suffix(".gcno")), (path, kernel / SOURCES / name)):
+                of_notes = (kernel / NOTES / name).with_suffix(".gcno")
+                for place, kept in ((notes, of_notes), (path, kernel / SOURCES / name)):
                     kept.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(place, kept)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""With which tuples a line is reached, and what of a run the command can't take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from testctl.cli.main import app
+from testctl.coverage.conditions import only_with
+from testctl.results import layout
+from testctl_agent.spec.errors import PlanError, TestbedError
+from typer.testing import CliRunner
+
+from controller.tests.support.synthetic_sweep import make_sweep
+
+POINTS = [
+    {("sender", "cc"): cc, ("sender", "tso"): tso, ("sender", "mtu"): "1500"}
+    for cc in ("cubic", "reno", "dctcp")
+    for tso in ("on", "off")
+]
+
+
+def test_tuples_without_which_no_point_reaches_a_line() -> None:
+    reached = [point["sender", "cc"] != "dctcp" and point["sender", "tso"] == "on" for point in POINTS]
+    assert only_with(POINTS, reached) == [("sender", "tso", ["on"]), ("sender", "cc", ["cubic", "reno"])]
+    assert only_with(POINTS, [True] * len(POINTS)) == []
+    assert only_with(POINTS, [False] * len(POINTS)) == []
+
+
+def test_a_run_without_counters_and_one_of_a_kernel_that_is_gone(tmp_path: Path) -> None:
+    run = make_sweep(tmp_path)
+    result = CliRunner().invoke(app, ["coverage", str(run.path)])
+    assert isinstance(result.exception, PlanError)
+    assert "want points on a kernel that counts what it executes, as of testctl run PLAN" in str(result.exception)
+    (run.points[0].path / layout.COVERAGE).write_bytes(b"none")
+    result = CliRunner().invoke(app, ["coverage", str(run.path)])
+    assert isinstance(result.exception, TestbedError)
+    assert "not built here any more, so its counters can't be read" in str(result.exception)
+
+
+@pytest.mark.parametrize("words", [["--unreached", "--line", "x:1"], ["--unreached", "--html", "x"]])
+def test_one_answer_at_once(words: list[str]) -> None:
+    result = CliRunner().invoke(app, ["coverage", "run", *words])
+    assert isinstance(result.exception, PlanError)
+    assert "want one of RUN2, --unreached, --line and --html" in str(result.exception)
