@@ -12,7 +12,7 @@ Values = Mapping[tuple[str, str], str]
 def only_with(points: Sequence[Values], reached: Sequence[bool]) -> list[tuple[str, str, list[str]]]:
     """(entity, parameter, values) of tuples without which no point reaches it, the fewest of the plan's values first.
 
-    Only parameters that the plan varies: of which some value reaches it and another does not.
+    Only parameters that the plan varies, with a value that reaches it and another that does not.
     """
     names = dict.fromkeys(name for point in points for name in point)
     conditions = []

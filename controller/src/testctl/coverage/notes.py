@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gcc's notes about an object: its functions as graphs of blocks and arcs, and the lines of each block.
 
-The format is that of gcc 12 and later (gcc/gcov-io.h): lengths in bytes, a checksum in the head.
+The format is gcc 12's and later (gcc/gcov-io.h): lengths in bytes, a checksum in the head.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Function:
     name, file, line  as in the source
     key       what its counters have, too: ident, checksums of lines and of the graph
     blocks    how many; 0 is the entry, 1 the exit
-    arcs      in their order; counters are those of the counted ones, in the same order
+    arcs      in their order; the counted ones have counters, in the same order
     lines     (file, line) of a block
     """
 

@@ -126,7 +126,7 @@ def _in_tree(name: str) -> str:
 
 
 def _add(files: dict[str, SourceFile], function: Function, counters: Counts) -> None:
-    """Add a function's executions to those of its source files."""
+    """Add a function's executions to its source files."""
     result = executed(function, counters)
     home = files.setdefault(_in_tree(function.file), SourceFile(_in_tree(function.file)))
     _sum(home.functions, (function.name, function.line), result.blocks[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that counts what it executes: what of it is compiled so, and what is kept to read the counters."""
+"""A kernel that counts what it executes: the files that are compiled so, and the copies that its readers need."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SOURCES = "sources"
 """Directory with the sources' text, as it was compiled."""
 
 
-def make_words(source: Path) -> list[str]:
-    """Words of make that have the files compiled with counters."""
+def make_arguments(source: Path) -> list[str]:
+    """Arguments of make that have the files compiled with counters."""
     stems = {path.stem for pattern in COUNTED for path in source.glob(pattern)}
     return [f"GCOV_PROFILE_{stem}.o=y" for stem in sorted(stems)]
 

@@ -169,7 +169,7 @@ def _compile(work: Workplace, source: KernelSource, progress: Progress, jobs: in
     names = (checkout.lab() / "kernel" / "wraps.txt").read_text(encoding="ascii").split()
     names += coverage.WRAPS if source.variant == coverage.VARIANT else ()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
-    counted = coverage.make_words(work.source) if source.variant == coverage.VARIANT else ()
+    counted = coverage.make_arguments(work.source) if source.variant == coverage.VARIANT else ()
     argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *make.compiler(), *counted]
     env = make.remembered(work.home)
     make.build(argv, f"kernel {source.name}", progress, STEPS, log=work.log, env=env, cwd=work.source)
