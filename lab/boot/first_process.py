@@ -49,9 +49,11 @@ BACKENDS = ("netem", "ebpf")
 OPEN_FILES = 900
 """So many of the 1024 that a process may have agents may take."""
 MS_BIND = 4096
-KERNEL_LOG, TRACE, COVERAGE = "kernel.log", "kernel.trace", "kernel.coverage"
+KERNEL_LOG, TRACE, COVERAGE, MUTANTS = "kernel.log", "kernel.trace", "kernel.coverage", "mutants"
 PANIC_ON_OOM = Path("/proc/sys/vm/panic_on_oom")
 """2: the lab ends when its memory is full, instead of going on without one of its processes."""
+REACHED = Path("/sys/module/testctl_mutants/parameters/seen")
+"""Of a kernel with mutants: which of them the point reached."""
 LOG_TIMES = Path("/sys/module/printk/parameters/time")
 
 
@@ -215,6 +217,8 @@ def main() -> None:
         point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
     finally:
         write_kernel_log(spec)
+    if REACHED.exists():
+        (Path(spec["workdir"]) / MUTANTS).write_bytes(REACHED.read_bytes())
     if point.trace:
         tracing.write(Path(spec["workdir"]) / TRACE)
     if point.counts_coverage:

@@ -34,9 +34,9 @@ def variant_files(variant: str) -> list[Path]:
 
 
 def variant_sources(variant: str) -> list[Path]:
-    """The C files that are built into a variant of a kernel besides: PART_*.c of each of its parts."""
+    """The C files that are built into a variant of a kernel besides, PART_*.[ch] of each of its parts."""
     where = checkout.lab() / "kernel" / "variants"
-    return sorted(path for name in VARIANTS.get(variant, ()) for path in where.glob(f"{name}_*.c"))
+    return sorted(path for name in VARIANTS.get(variant, ()) for path in where.glob(f"{name}_*.[ch]"))
 
 
 def needed(ccs: Iterable[str]) -> set[str]:

@@ -100,6 +100,7 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
                 put_sources(work, source.variant)
                 edits = apply_edits(checkout.lab() / "kernel" / EDITS, work.source, work.pristine)
                 work.edits.write_text("\n".join(edits) + "\n", encoding="utf-8")
+                _replace_files(work, source)
                 _configure(work, inputs, source.variant)
                 _compile(work, source, progress, jobs)
             except TestbedError as error:
@@ -121,9 +122,15 @@ def put_sources(work: Workplace, variant: str) -> None:
         if not (home / path.name).is_file() or not filecmp.cmp(path, home / path.name, shallow=False):
             shutil.copyfile(path, home / path.name)
     if more:  # make reads Kbuild instead of Makefile where there is one
-        objects = " ".join(path.with_suffix(".o").name for path in more)
+        objects = " ".join(path.with_suffix(".o").name for path in more if path.suffix == ".c")
         text = f"include $(srctree)/net/ipv4/testctl/Makefile\nobj-y += {objects}\n"
         (home / "Kbuild").write_text(text, encoding="ascii")
+
+
+def _replace_files(work: Workplace, source: KernelSource) -> None:
+    for name, text in source.replaced:
+        if not (path := work.source / name).is_file() or path.read_bytes() != text:
+            durable.write(path, text)
 
 
 def _make(work: Workplace) -> list[str]:

@@ -76,17 +76,18 @@ def run_point(
     program: Path | None = None,
     code: BootCode | None = None,
     seccomp: bool | None = None,
+    parameters: Sequence[str] = (),
 ) -> Outcome:
     """Boot a lab, run a point in it, and return the outcome (see core/outcome.py).
 
     program: the compiled program that the switches load, if any; code: how the first process is started; seccomp:
-    whether user processes run by seccomp, None: if the kernel's self-test allows it.  Raw files are written below
-    `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or runs for longer
+    whether user processes run by seccomp, None: if the kernel's self-test allows it; parameters: further words of the
+    kernel's command line.  Raw files are written below `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or runs for longer
     than wall_limit_s.
     """
     with lab_directory() as home, own_processor() as cpu:
         spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp)
+        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp, parameters)
         _end(process, home, wall_limit_s)
         return outcome_in(home, point, process)
 
@@ -210,9 +211,10 @@ def _boot(
     cpu: int | None,
     code: BootCode | None = None,
     seccomp: bool | None = None,
+    parameters: Sequence[str] = (),
 ) -> Process:
     """A lab's kernel, in a session of its own."""
-    more = [*boot_parameters.parameters(kernel, seccomp), f"TESTCTL_STEPS={home}"]
+    more = [*boot_parameters.parameters(kernel, seccomp), *parameters, f"TESTCTL_STEPS={home}"]
     argv = command_line(home, kernel, spec, memory_mb, program, cpu, code, more)
     with starting() as sessions:
         process = start(argv, log=home / CONSOLE, env=lab_environment(home, memory_mb))

@@ -27,7 +27,9 @@ UNUSED = ("Documentation/*/*.rst", "Documentation/*/*.txt", "Documentation/*/*.y
 """Patterns of a tarball's files that no kernel for User Mode Linux is built from: two thirds of them (each Kconfig and
 Makefile is read)."""
 
-VARIANTS: Mapping[str, tuple[str, ...]] = {"trace": ("trace",), "debug": ("trace", "debug"), "coverage": ("coverage",)}
+VARIANTS: Mapping[str, tuple[str, ...]] = {
+    "trace": ("trace",), "debug": ("trace", "debug"), "coverage": ("coverage",), "mutants": ("mutants",)
+}  # fmt: skip
 """Kernels of the same source with more in their configuration: the parts that each has of lab/kernel/variants."""
 
 
@@ -38,12 +40,14 @@ class KernelSource:
     origin    a tarball, or the directory of a tree (which is copied, never changed)
     revision  the id of a commit of that directory's repository; "": the files as they are
     variant   one of VARIANTS; "": the kernel that plans get
+    replaced  name and text of files that the copy of a directory has in place of its own
     """
 
     name: str
     origin: Path
     revision: str = ""
     variant: str = ""
+    replaced: tuple[tuple[str, bytes], ...] = ()
 
     @property
     def is_tree(self) -> bool:
@@ -57,6 +61,11 @@ class KernelSource:
 
     def fingerprint(self) -> str:
         """SHA-256 of the tarball, the id of the revision's tree, or a hash of the files' names, sizes and times."""
+        if self.replaced:
+            digest = hashlib.sha256(replace(self, replaced=()).fingerprint().encode())
+            for name, text in self.replaced:
+                digest.update(f"{name} {len(text)}\n".encode() + text)
+            return digest.hexdigest()
         if self.revision:
             return f"git {git_tree.tree_id(self.origin, self.revision)}"
         if not self.is_tree:

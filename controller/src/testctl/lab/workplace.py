@@ -73,7 +73,8 @@ class Workplace:
         if source.revision:
             origin = self.home / "checkout"
             git_tree.write(source.origin, source.revision, origin, self.home / "index")
-        copy = Copy(self.home, {edit.file for edit in load_edits(checkout.lab() / "kernel" / EDITS)})
+        changed_here = {edit.file for edit in load_edits(checkout.lab() / "kernel" / EDITS)}
+        copy = Copy(self.home, changed_here | {name for name, _ in source.replaced})
         changed = copy.update(origin, link=bool(source.revision))
         # Another text of these files may be another configuration.
         prefixes = ("scripts/", "arch/um/configs/")

@@ -49,6 +49,7 @@ class LabTestbed:
     boot          how the first process is started; None: from its files
     seccomp       whether user processes run by seccomp; None: if the kernel's self-test allows it
     commands      whether points may start programs of their plan (generator `command`)
+    parameters    further words of the kernel's command line
     """
 
     kernels: dict[str, Kernel]
@@ -59,6 +60,7 @@ class LabTestbed:
     boot: BootCode | None = None
     seccomp: bool | None = None
     commands: bool = False
+    parameters: tuple[str, ...] = ()
 
     @classmethod
     def for_points(
@@ -138,7 +140,10 @@ class LabTestbed:
         agents = len(spec.topology.entities)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * spec.duration_ns / 1e9 + WALL_PER_AGENT * agents
         kernel = self.kernels[spec.kernel]
-        return spec, machine.run_point(spec, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp)
+        outcome = machine.run_point(
+            spec, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp, self.parameters
+        )
+        return spec, outcome
 
 
 def code_hash() -> str:
