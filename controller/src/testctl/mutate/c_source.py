@@ -65,12 +65,14 @@ class Source:
         return Parser(Language(tree_sitter_c.language())).parse(blanked(self.text)).root_node
 
     def functions(self) -> Iterator[tuple[str, Node]]:
-        """Each function's name and node."""
+        """Each function's name and node.  A macro's loop within one looks like another one, but is a part of it."""
+        end = 0
         for node in walk(self.root):
-            if node.type == "function_definition":
+            if node.type == "function_definition" and node.start_byte >= end:
                 declarator = node.child_by_field_name("declarator")
                 name = next((n for n in walk(declarator) if n.type == "identifier"), None) if declarator else None
                 if name is not None:
+                    end = node.end_byte
                     yield text_of(name), node
 
     def slice(self, start: int, end: int) -> str:

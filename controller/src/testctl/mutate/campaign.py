@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,9 @@ class Bench:
         with workers(self.jobs) as pool:
             self._without(pool)
             shared = self.directory / WORK / SHARED
-            durable.write(shared, pickle.dumps(self.campaign))
+            # No verdict needs a plan's tuples, of which some can't be pickled.
+            plans = [replace(plan, assignments=()) for plan in self.campaign.plans]
+            durable.write(shared, pickle.dumps(replace(self.campaign, plans=plans)))
             with (self.directory / MUTANTS).open("a", encoding="utf-8") as file:
                 for record in self._with(pool, str(shared)):
                     self._count(record)

@@ -75,7 +75,7 @@ _UNITS: Mapping[str, str] = {
     "nsecs_to_jiffies": "usecs_to_jiffies",
     "jiffies_to_usecs": "jiffies_to_msecs", "jiffies_to_msecs": "jiffies_to_usecs",
     "ktime_to_us": "ktime_to_ms", "ktime_to_ms": "ktime_to_us", "ktime_to_ns": "ktime_to_us",
-    "us_to_ktime": "ms_to_ktime", "ms_to_ktime": "us_to_ktime", "ns_to_ktime": "us_to_ktime",
+    "ms_to_ktime": "ns_to_ktime", "ns_to_ktime": "ms_to_ktime",
 }  # fmt: skip
 _TIME = re.compile(r"HZ|(NSEC|USEC|MSEC)_PER_\w+|TCP_(RTO|DELACK|ATO|TIMEOUT|RACK|RESOURCE_PROBE|KEEPALIVE|FIN)_\w+")
 
@@ -201,9 +201,9 @@ def swapped(node: Node) -> Iterator[Change]:
 
 def _declared(node: Node) -> dict[str, str]:
     """The variables of the function around a node, with their types as written."""
-    function = node
-    while function.type != "function_definition" and function.parent is not None:
-        function = function.parent
+    function, above = node, node.parent
+    while above is not None:
+        function, above = above if above.type == "function_definition" else function, above.parent
     types = {}
     for part in walk(function):
         if part.type in ("parameter_declaration", "declaration"):
@@ -258,8 +258,10 @@ def _changeable(node: Node) -> Iterator[Node]:
     """The nodes of a function's body that can be changed, without those that the parser could not read."""
     if node.is_error or node.type in _NOT_ENTERED:
         return
-    if node.type == "call_expression" and _NOT_CHANGED.fullmatch(text_of(node.child_by_field_name("function"))):
-        return
+    call = node.child(0) if node.type == "expression_statement" else node
+    if call is not None and call.type == "call_expression":
+        if _NOT_CHANGED.fullmatch(text_of(call.child_by_field_name("function"))):
+            return
     if node.type == "declaration" and any(text_of(child) == "static" for child in node.children):
         return
     if node.type == "expression_statement" and node.children and node.children[-1].is_missing:
