@@ -54,15 +54,16 @@ class Bench:
         self._resume()
         with workers(self.jobs) as pool:
             self._without(pool)
-            shared = self.directory / WORK / SHARED
-            # No verdict needs a plan's tuples, of which some can't be pickled.
-            plans = [replace(plan, assignments=()) for plan in self.campaign.plans]
-            durable.write(shared, pickle.dumps(replace(self.campaign, plans=plans)))
-            with (self.directory / MUTANTS).open("a", encoding="utf-8") as file:
-                for record in self._with(pool, str(shared)):
-                    self._count(record)
-                    file.write(json.dumps(vars(record)) + "\n")
-                    file.flush()
+        shared = self.directory / WORK / SHARED
+        # No verdict needs a plan's tuples, of which some can't be pickled.
+        plans = [replace(plan, assignments=()) for plan in self.campaign.plans]
+        durable.write(shared, pickle.dumps(replace(self.campaign, plans=plans)))
+        with (self.directory / MUTANTS).open("a", encoding="utf-8") as file:
+            for record in self._with(shared):
+                self._count(record)
+                file.write(json.dumps(vars(record)) + "\n")
+                file.flush()
+                self.say(self._line(record))
 
     def _resume(self) -> None:
         for line in _lines(self.directory / POINTS):
@@ -98,23 +99,42 @@ class Bench:
                 why = f"; without any mutant: {next(iter(found.values()))[:200]}" if found else ""
                 self.say(f"[{number}/{len(todo)}] point {point.id} {ran.measured.verdict} {ran.wall_s:.1f} s{why}")
 
-    def _with(self, pool: ProcessPoolExecutor, shared: str) -> Iterator[Record]:
-        running: dict[Future[Record], tuple[Mutant, int, int]] = {}
+    def _with(self, shared: Path) -> Iterator[Record]:
+        """The record of each mutant that is not known; those that were tried when a worker was killed, one by one."""
         todo = [m for m in self.mutants if m.number not in self.records and m.number not in self.dropped]
-        todo.reverse()
-        while todo or running:
+        while todo and time.monotonic() < self.until:
+            begun: list[Mutant] = []
+            try:
+                with workers(self.jobs) as pool:
+                    yield from self._at_once(pool, shared, todo, begun)
+                return
+            except BrokenProcessPool:
+                for mutant in (mutant for mutant in begun if mutant.number not in self.records):
+                    try:
+                        with workers(1) as pool:
+                            yield from self._at_once(pool, shared, [mutant], [])
+                    except BrokenProcessPool:
+                        text = "its worker was killed from outside (out of memory?)"
+                        yield Record(mutant.number, {"crash": (self.campaign.plans[0].name, "", text)}, reached=1)
+
+    def _at_once(
+        self, pool: ProcessPoolExecutor, shared: Path, todo: list[Mutant], begun: list[Mutant]
+    ) -> Iterator[Record]:
+        """Try the mutants of `todo`, which are moved to `begun`."""
+        running: dict[Future[Record], tuple[int, int]] = {}
+        while True:
             while todo and len(running) < self.jobs and time.monotonic() < self.until:
-                mutant = todo.pop()
+                begun.append(mutant := todo.pop(0))
                 reached = [at for at, ran in self.campaign.usual.items() if ran.reached(mutant.number)]
                 order = self._order(mutant, reached)
-                future = pool.submit(try_mutant, shared, mutant.number, order[: self.most], self.directory / WORK)
-                running[future] = (mutant, len(reached), len(order))
+                work = self.directory / WORK
+                future = pool.submit(try_mutant, str(shared), mutant.number, order[: self.most], work)
+                running[future] = (len(reached), len(order))
             if not running:
                 return
             for future in wait_for(running, return_when=FIRST_COMPLETED).done:
-                mutant, reached_at, different_at = running.pop(future)
-                record = _result(future, f"mutant {mutant.number}")
-                record.reached, record.different = reached_at, different_at
+                record = future.result()
+                record.reached, record.different = running.pop(future)
                 yield record
 
     def _order(self, mutant: Mutant, reached: Sequence[At]) -> list[At]:
@@ -138,6 +158,14 @@ class Bench:
             self.killed["", (names[plan], point)] += 1
         for place, point in record.tried:
             self.tries[place, point] += 1
+
+
+    def _line(self, record: Record) -> str:
+        site = self.mutants[record.number - 1].site
+        left = max(0, round((self.until - time.monotonic()) / 60))
+        done = len(self.records) + len(self.dropped)
+        where = f"{site.file.rpartition('/')[2]}:{site.line} {site.operator}"
+        return f"[{done}/{len(self.mutants)}] {where} … {record.verdict} {record.wall_s:.1f} s, {left} min left"
 
 
 def _as_completed(waiting: Mapping[Future[Ran], tuple[At, Point]]) -> Iterator[tuple[Future[Ran], tuple[At, Point]]]:
