@@ -21,11 +21,14 @@ from testctl.lab.kernel import BuildError, Kernel
 from testctl.lab.make import Progress
 from testctl.lab.self_test import kept
 from testctl.lab.source import KernelSource, find
+from testctl.mutate.c_source import Source, text_of
 from testctl.mutate.draw import Mutant, rewritten
 from testctl.system import checkout
 
 VARIANT = "mutants"
 _WHERE = re.compile(r"(?:^|\s|source/)((?:net|include|kernel|lib)/[\w./-]+):(\d+):\d+: (error|note|warning)?", re.MULTILINE)
+
+_UNDEFINED = re.compile(r"undefined reference to `(\w+)'")
 
 
 def tree(kernel: str, directory: Path | None) -> KernelSource:
@@ -84,7 +87,11 @@ def build(
 
 
 def not_compiled(log: str, mutants: Iterable[Mutant], texts: dict[str, bytes]) -> list[Mutant]:
-    """The mutants at which a compiler reports errors, the innermost at each line."""
+    """The mutants at which a compiler reports errors, the innermost at each line.
+
+    Where the linker lacks a function, whose calls the compiler removes without mutants: those of the functions that
+    call it.
+    """
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_file.setdefault(mutant.site.file, []).append(mutant)
@@ -98,6 +105,11 @@ def not_compiled(log: str, mutants: Iterable[Mutant], texts: dict[str, bytes]) -
             size = at[0].site.end - at[0].site.start if at else 0
             wrong += [m for m in at if m.site.end - m.site.start == size or m.site.instead]
             is_open = False
+    for symbol in set(_UNDEFINED.findall(log)):
+        for name, there in by_file.items():
+            for function, node in Source(name, texts[name]).functions():
+                if re.search(rf"\b{symbol}\(", text_of(node)):
+                    wrong += [mutant for mutant in there if mutant.site.function == function]
     return list(dict.fromkeys(wrong))
 
 

@@ -61,8 +61,13 @@ class Source:
     text: bytes
 
     @cached_property
+    def blanked(self) -> bytes:
+        """The text as the parser has it."""
+        return blanked(self.text)
+
+    @cached_property
     def root(self) -> Node:
-        return Parser(Language(tree_sitter_c.language())).parse(blanked(self.text)).root_node
+        return Parser(Language(tree_sitter_c.language())).parse(self.blanked).root_node
 
     def functions(self) -> Iterator[tuple[str, Node]]:
         """Each function's name and node.  A macro's loop within one looks like another one, but is a part of it."""

@@ -47,7 +47,7 @@ Change = tuple[Node, str, str, str, str]
 
 _NOT_CHANGED = re.compile(
     r"(WARN|BUG|BUILD_BUG|DEBUG_NET|NET_WARN|pr_|printk|trace_|net_\w+_ratelimited|lockdep|static_assert|"
-    r"__builtin|sizeof|offsetof|typeof|container_of|EXPORT_|sock_owned_by_me|prefetch|bpf_skops|tcp_bpf|ASSERT)\w*"
+    r"__builtin|sizeof|offsetof|typeof|container_of|EXPORT_|LIST_HEAD|DEFINE_|DECLARE_|SKB_DR|sock_owned_by_me|prefetch|bpf_skops|tcp_bpf|ASSERT)\w*"
 )
 """Calls of debugging, tracing and the compiler: neither they nor their arguments are changed."""
 _NOT_REMOVED = re.compile(
@@ -138,6 +138,8 @@ def fixed(node: Node) -> Iterator[Change]:
 def _condition(node: Node) -> Node | None:
     if node.type not in ("if_statement", "while_statement", "do_statement", "for_statement", "conditional_expression"):
         return None
+    if node.type == "conditional_expression" and node.child_by_field_name("consequence") is None:
+        return None  # a ?: b, whose value may be that of its condition
     condition = node.child_by_field_name("condition")
     if condition is not None and condition.type == "parenthesized_expression":
         condition = condition.named_child(0)
@@ -240,7 +242,13 @@ def sites(source: Source) -> list[Site]:
         for node in _changeable(body) if body is not None else ():
             for operator, changes in OPERATORS.items():
                 result += [_site(source, function, operator, change) for change in changes(node)]
-    return result
+    return [site for site in result if not site.instead or _as_parsed(source, site)]
+
+
+def _as_parsed(source: Source, site: Site) -> bool:
+    """Whether the parser had the code as it is: code that is replaced has no directive and no comment to a line's end."""
+    text = source.text[site.start : site.end]
+    return text == source.blanked[site.start : site.end] and b"//" not in text
 
 
 def _site(source: Source, function: str, operator: str, change: Change) -> Site:
