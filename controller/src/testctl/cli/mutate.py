@@ -21,30 +21,35 @@ from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import MaxPoints, Sets, Without, load, seconds
 from testctl.cli.source import BuildProgress
+from testctl.lab.tree_kernel import SOURCE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from testctl.mutate.draw import Mutant
     from testctl.mutate.operators import Site
     from testctl.plan import Plan
 
 FILES = ",".join(f"net/ipv4/tcp_{name}.c" for name in ("input", "output", "timer", "recovery", "cong"))
-_LINES = re.compile(r"(.+):(\d+)-(\d+)")
+Ranges = dict[str, list[tuple[int, int]]]
 
 
 def mutate(
     files: Annotated[list[Path], typer.Argument(metavar="PLAN…", help="plans", autocompletion=complete.plans)],
     source: Annotated[
-        Path | None, typer.Option("--source", metavar="DIR", help="a kernel tree; default: the source of --kernel")
+        Path | None, typer.Option("--source", metavar="DIR", help="a kernel tree, in place of --kernel")
     ] = None,
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME", help="a version of the kernel")] = "6.12",
     names: Annotated[str, typer.Option("--files", metavar="FILE,…", help="files of the tree to change")] = FILES,
     lines: Annotated[
         list[str] | None, typer.Option("--lines", metavar="FILE:A-B", help="only these lines, in place of --files")
     ] = None,
-    mutants: Annotated[int, typer.Option("--mutants", metavar="N", min=1, max=8000, help="how many are drawn")] = 200,
-    points: Annotated[int, typer.Option("--points", min=1, help="points that a mutant is tried at, at most")] = 12,
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="begin no mutant after that, such as 1h")] = "1h",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="which mutants are drawn")] = 1,
+    mutants: Annotated[int, typer.Option("--mutants", metavar="N", min=1, max=8000, help="how many to draw")] = 200,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="which are drawn")] = 1,
+    points: Annotated[int, typer.Option("--points", metavar="N", min=1, help="points that one is tried at")] = 12,
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="begin no mutant later than that, such as 30m")
+    ] = "1h",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="mutants at once")] = os.cpu_count() or 1,
     sets: Sets = None,
     without: Without = None,
@@ -57,75 +62,75 @@ def mutate(
 ) -> None:
     """Put seeded faults into the kernel's C, and count those that the plans' expectations and the rules of TCP detect.
 
-    Exit 0: the run is complete, or its time is over; 2: bad input; 3: the lab failed.
+    Exit 0: every mutant was tried, or the time is over; 2: bad input; 3: the lab failed.
     """
     from testctl.mutate.build import build, read, tree
     from testctl.mutate.campaign import Bench, begin
+    from testctl.mutate.detect import Campaign
     from testctl.mutate.draw import draw
     from testctl.mutate.report import print_report, to_json
-    from testctl.mutate.trial import Campaign
     from testctl.testbeds.lab import LabTestbed
 
-    clock, budget_s = time.monotonic(), seconds("--budget", budget)
-    plans = [load(file, "lab", sets, kernel, max_points, without) for file in files]
-    tree_source = tree(kernel, source)
+    until = time.monotonic() + seconds("--budget", budget)
     ranges = _ranges(lines or [])
-    texts = read(tree_source, list(ranges) or [name for name in names.split(",") if name])
+    plans = [load(file, "lab", sets, SOURCE if source else kernel, max_points, without) for file in files]
+    origin = tree(kernel, source)
+    texts = read(origin, list(ranges or dict.fromkeys(name for name in names.split(",") if name)))
     drawn = draw(_sites(texts, ranges), mutants, seed)
     directory = out or Path("results") / "mutate" / f"{'-'.join(plan.name for plan in plans)[:60]}-{seed}"
-    begin(directory, _head(plans, tree_source.fingerprint(), drawn, points, seed), resume)
+    begin(directory, _head(plans, origin.fingerprint(), drawn, points, seed), resume)
     with interruptible():
         try:
             with BuildProgress() as progress:
-                built, wrong = build(tree_source, texts, drawn, progress, jobs)
-            dropped = [mutant.number for mutant in wrong]
-            every = [point for plan in plans for point in plan.points]
-            testbed = LabTestbed.for_points(every, commands=True, kernel=built)
-            until = clock + budget_s
-            bench = Bench(Campaign(testbed, plans), drawn, dropped, directory, jobs, points, until, _say)
+                built, absent = build(origin, texts, drawn, progress, jobs)
+            testbed = LabTestbed.for_points([p for plan in plans for p in plan.points], commands=True, kernel=built)
+            bench = Bench(Campaign(testbed, plans), drawn, absent, directory, jobs, points, until, _say)
             bench.run()
         except KeyboardInterrupt:
             print("interrupted; what was tried is kept, go on with --resume", file=sys.stderr)
             sys.exit(INTERRUPTED)
-    document = to_json(drawn, dropped, bench.records)
-    (directory / "report.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    of_plans = [plan.name for plan in plans]
+    document = json.dumps(to_json(drawn, absent, bench.records, of_plans), indent=1)
+    (directory / "report.json").write_text(document, encoding="utf-8")
     if as_json:
-        print(json.dumps(document, indent=1))
+        print(document)
     else:
-        print_report(drawn, dropped, bench.records, Console())
+        print_report(drawn, absent, bench.records, of_plans, Console())
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _ranges(lines: list[str]) -> dict[str, list[tuple[int, int]]]:
-    """The lines of each file of --lines."""
-    ranges: dict[str, list[tuple[int, int]]] = {}
+def _ranges(lines: Sequence[str]) -> Ranges:
+    """The lines of each file of --lines.  Raises PlanError."""
+    ranges: Ranges = {}
     for text in lines:
-        match = _LINES.fullmatch(text)
+        match = re.fullmatch(r"(.+):(\d+)-(\d+)", text)
         if match is None or not 0 < int(match[2]) <= int(match[3]):
             raise PlanError(f"--lines: want FILE:FIRST-LAST, such as net/ipv4/tcp_input.c:1200-1400; got {text!r}")
         ranges.setdefault(match[1], []).append((int(match[2]), int(match[3])))
     return ranges
 
 
-def _sites(texts: dict[str, bytes], ranges: dict[str, list[tuple[int, int]]]) -> list[Site]:
+def _sites(texts: Mapping[str, bytes], ranges: Ranges) -> list[Site]:
+    """The sites of all files.  Raises PlanError for a file, or lines of it, without any."""
     from testctl.mutate.c_source import Source
     from testctl.mutate.operators import sites
 
-    every = []
+    every: list[Site] = []
     for name, text in texts.items():
-        wanted = ranges.get(name, [(1, text.count(b"\n") + 1)])
-        there = [site for site in sites(Source(name, text)) if any(a <= site.line <= b for a, b in wanted)]
+        there = sites(Source(name, text))
+        if name in ranges:
+            there = [site for site in there if any(first <= site.line <= last for first, last in ranges[name])]
         if not there:
-            what = ", ".join(f"lines {a}-{b}" for a, b in wanted) if ranges else "the file"
-            raise PlanError(f"{name}: want code that can be changed; {what} has none")
+            where = ", ".join(f"{first}-{last}" for first, last in ranges.get(name, []))
+            raise PlanError(f"{name}{':' if where else ''}{where}: want code that can be changed; there is none")
         every += there
     return every
 
 
-def _head(plans: list[Plan], fingerprint: str, drawn: list[Mutant], points: int, seed: int) -> dict[str, Any]:
+def _head(plans: Sequence[Plan], fingerprint: str, drawn: Sequence[Mutant], points: int, seed: int) -> dict[str, Any]:
     """What determines a run, by the words of an error about it."""
     from testctl.execution.assess import analysis_keys
     from testctl.mutate.report import shown

@@ -82,8 +82,8 @@ def run_point(
 
     program: the compiled program that the switches load, if any; code: how the first process is started; seccomp:
     whether user processes run by seccomp, None: if the kernel's self-test allows it; parameters: further words of the
-    kernel's command line.  Raw files are written below `workdir`.  Raises TestbedError with the lab's last output when it crashes, gives no result or runs for longer
-    than wall_limit_s.
+    kernel's command line.  Raw files are written below `workdir`.  Raises TestbedError with the lab's last output when
+    it crashes, gives no result or runs for longer than wall_limit_s.
     """
     with lab_directory() as home, own_processor() as cpu:
         spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.system import durable
 
 from testctl.execution.kernel_test import self_test
 from testctl.lab import kernel as kernels
@@ -24,10 +23,11 @@ from testctl.lab.source import KernelSource, find
 from testctl.mutate.c_source import Source, text_of
 from testctl.mutate.draw import Mutant, rewritten
 from testctl.system import checkout
+from testctl.system.subprocesses import run
+from testctl.system.temporary import cache_entry, temporary
 
-VARIANT = "mutants"
-_WHERE = re.compile(r"(?:^|\s|source/)((?:net|include|kernel|lib)/[\w./-]+):(\d+):\d+: (error|note|warning)?", re.MULTILINE)
-
+VARIANT, SECTION = "mutants", ".testctl_mutants"
+_WHERE = re.compile(r"(?:^|\s|source/)((?:net|include|kernel|lib)/[\w./-]+):(\d+):\d+: (\w+)?", re.MULTILINE)
 _UNDEFINED = re.compile(r"undefined reference to `(\w+)'")
 
 
@@ -39,14 +39,10 @@ def tree(kernel: str, directory: Path | None) -> KernelSource:
     if directory is not None:
         return find(VARIANT, directory, variant=VARIANT)
     source = find(kernel)
-    where = workplace.trees() / f"{kernel}-{source.fingerprint()[:12]}.unpacked"
-    with workplace.lock(where.with_name(f"{where.name}.lock")):
-        if not where.is_dir():
-            fresh = where.with_name(f"{where.name}.new")
-            shutil.rmtree(fresh, ignore_errors=True)
-            source.unpack(fresh)
-            durable.publish(fresh, where)
-    return KernelSource(VARIANT, where, variant=VARIANT)
+    where = workplace.trees() / "unpacked" / f"{kernel}-{source.fingerprint()[:12]}"
+    if not where.is_dir():
+        cache_entry(where, lambda fresh: source.unpack(fresh / "linux"))
+    return KernelSource(VARIANT, where / "linux", variant=VARIANT)
 
 
 def read(source: KernelSource, names: Sequence[str]) -> dict[str, bytes]:
@@ -55,42 +51,58 @@ def read(source: KernelSource, names: Sequence[str]) -> dict[str, bytes]:
     texts = {}
     for name in names:
         path = source.origin / name
-        if not name.endswith(".c") or not path.is_file() or os.path.normpath(name) != name:
-            raise PlanError(f"--files {name}: want a C file below {source.origin}, such as net/ipv4/tcp_input.c")
+        if (
+            not name.endswith(".c")
+            or not path.is_file()
+            or name.startswith(("/", ".."))
+            or os.path.normpath(name) != name
+        ):
+            raise PlanError(f"file {name}: want a C file of {source.origin}, such as net/ipv4/tcp_input.c; got none")
         if name in changed:
-            raise PlanError(f"--files {name}: want one that lab/kernel/edits.yaml does not change")
+            raise PlanError(f"file {name}: want one that lab/kernel/edits.yaml does not change for every lab")
         texts[name] = path.read_bytes()
     return texts
 
 
 def build(
-    source: KernelSource, texts: dict[str, bytes], mutants: Sequence[Mutant], progress: Progress, jobs: int
-) -> tuple[Kernel, list[Mutant]]:
-    """The kernel, and those of the mutants that do not compile.  Raises BuildError for any other reason."""
-    dropped: list[Mutant] = []
+    source: KernelSource, texts: Mapping[str, bytes], mutants: Sequence[Mutant], progress: Progress, jobs: int
+) -> tuple[Kernel, list[int]]:
+    """The kernel, and the numbers of the mutants that are not in it: they do not compile, or the configuration leaves
+    their code out.  Raises BuildError where the tree itself gives no kernel.
+    """
+    there = list(mutants)
     while True:
-        there = [mutant for mutant in mutants if mutant not in dropped]
         files = sorted({mutant.site.file for mutant in there})
         mutated = replace(source, replaced=tuple((name, rewritten(name, texts[name], there)) for name in files))
         try:
             kernel = kernels.build(mutated, progress, jobs)
+            break
         except BuildError:
-            log = workplace.Workplace(workplace.kept(source.origin), VARIANT).log.read_text(errors="replace")
-            wrong = not_compiled(log, there, texts)
+            log = workplace.Workplace(workplace.kept(source.origin), VARIANT).log
+            wrong = not_compiled(log.read_text(encoding="utf-8", errors="replace"), there, texts)
             if not wrong:
                 raise
-            dropped += wrong
-            continue
-        if kept(kernel.directory) is None:
-            self_test(kernel)
-        return kernel, dropped
+            there = [mutant for mutant in there if mutant not in wrong]
+    if kept(kernel.directory) is None:
+        self_test(kernel)
+    compiled = _compiled(kernel)
+    return kernel, [mutant.number for mutant in mutants if mutant.number not in compiled]
 
 
-def not_compiled(log: str, mutants: Iterable[Mutant], texts: dict[str, bytes]) -> list[Mutant]:
+def _compiled(kernel: Kernel) -> set[int]:
+    """The mutants that a kernel lists in its section."""
+    with temporary("testctl-mutants-") as where:
+        section, copy = where / "section", where / "copy"
+        run(["objcopy", "--dump-section", f"{SECTION}={section}", str(kernel.binary), str(copy)])
+        numbers = array("I", section.read_bytes())
+    return set(numbers)
+
+
+def not_compiled(log: str, mutants: Iterable[Mutant], texts: Mapping[str, bytes]) -> list[Mutant]:
     """The mutants at which a compiler reports errors, the innermost at each line.
 
-    Where the linker lacks a function, whose calls the compiler removes without mutants: those of the functions that
-    call it.
+    Where the linker lacks a function, whose calls the compiler removes without mutants: all mutants of the functions
+    that call it.
     """
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:

@@ -26,12 +26,12 @@ class Mutant:
 def draw(sites: Sequence[Site], count: int, seed: int) -> list[Mutant]:
     """`count` of the sites, or as many as there are that can be in a kernel together."""
     order = _in_turns(sites, random.Random(seed))
-    chosen: dict[str, list[Site]] = {}
+    chosen: dict[tuple[str, str], list[Site]] = {}
     drawn: list[Mutant] = []
     for site in order:
         if len(drawn) == min(count, MOST):
             break
-        others = chosen.setdefault(site.file, [])
+        others = chosen.setdefault((site.file, site.function), [])
         if all(fit(site, other) for other in others):
             others.append(site)
             drawn.append(Mutant(len(drawn) + 1, site))

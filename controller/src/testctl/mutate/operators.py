@@ -25,7 +25,7 @@ class Site:
 
     start, end   bytes of the file
     old, new     the code before and after, to be shown
-    before, after   what is put around the code; or:
+    before, after   are put around the code; or:
     instead      what replaces it
     """
 
@@ -46,25 +46,26 @@ Change = tuple[Node, str, str, str, str]
 """The node, its mutated form to be shown, and before, after, instead of Site."""
 
 _NOT_CHANGED = re.compile(
-    r"(WARN|BUG|BUILD_BUG|DEBUG_NET|NET_WARN|pr_|printk|trace_|net_\w+_ratelimited|lockdep|static_assert|"
-    r"__builtin|sizeof|offsetof|typeof|container_of|EXPORT_|LIST_HEAD|DEFINE_|DECLARE_|SKB_DR|sock_owned_by_me|prefetch|bpf_skops|tcp_bpf|ASSERT)\w*"
+    r"(WARN|BUG|BUILD_BUG|DEBUG_NET|NET_WARN|pr_|printk|trace_|net_\w+_ratelimited|lockdep|static_assert|ASSERT|"
+    r"__builtin|sizeof|offsetof|typeof|container_of|EXPORT_|LIST_HEAD|DEFINE_|DECLARE_|SKB_DR|sock_owned_by_me|"
+    r"prefetch|bpf_skops|tcp_bpf)\w*"
 )
 """Calls of debugging, tracing and the compiler: neither they nor their arguments are changed."""
 _NOT_REMOVED = re.compile(
     r"\w*(lock|rcu|free|preempt|barrier|smp_|refcount|sock_hold|sock_put|get_page|put_page|mem_charge|might_sleep)\w*"
 )
-"""Calls of locks and memory, of which a test of TCP sees nothing."""
-_NOT_ENTERED = frozenset(
-    {"case_statement.value", "declaration.type", "type_descriptor", "sizeof_expression", "attribute_specifier",
-     "gnu_asm_expression", "offsetof_expression", "array_declarator", "enumerator", "bitfield_clause", "struct_specifier"}
+"""Calls of locks and memory: a test of TCP sees nothing of them."""
+_NOT_ENTERED = (
+    "type_descriptor", "sizeof_expression", "attribute_specifier", "gnu_asm_expression", "offsetof_expression",
+    "array_declarator", "enumerator", "bitfield_clause", "struct_specifier",
 )  # fmt: skip
-_PURE = frozenset(
-    "READ_ONCE TCP_SKB_CB after before between inet_csk inet_sk inet_rsk max max_t min min_t sock_net tcp_hdr "
-    "tcp_in_initial_slowstart tcp_packets_in_flight tcp_sk tcp_skb_pcount tcp_skb_mss tcp_snd_cwnd tcp_rto_min".split()
-)
-"""Calls without effects: the mutated form can be computed beside the original."""
-
-_EITHER_WAY = frozenset("max max_t max3 min min_t min3 swap".split())
+_EITHER_WAY = ("max", "max_t", "max3", "min", "min_t", "min3", "swap")
+"""Calls whose arguments may stand in any order."""
+_PURE = (
+    "READ_ONCE", "TCP_SKB_CB", "after", "before", "between", "inet_csk", "inet_rsk", "inet_sk", "max", "max_t", "min",
+    "min_t", "sock_net", "tcp_hdr", "tcp_packets_in_flight", "tcp_skb_mss", "tcp_skb_pcount", "tcp_sk", "tcp_snd_cwnd",
+)  # fmt: skip
+"""Calls without effects: the mutated form can be computed as well as the original."""
 
 _RELATIONS: Mapping[str, tuple[str, ...]] = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
@@ -77,7 +78,7 @@ _UNITS: Mapping[str, str] = {
     "ktime_to_us": "ktime_to_ms", "ktime_to_ms": "ktime_to_us", "ktime_to_ns": "ktime_to_us",
     "ms_to_ktime": "ns_to_ktime", "ns_to_ktime": "ms_to_ktime",
 }  # fmt: skip
-_TIME = re.compile(r"HZ|(NSEC|USEC|MSEC)_PER_\w+|TCP_(RTO|DELACK|ATO|TIMEOUT|RACK|RESOURCE_PROBE|KEEPALIVE|FIN)_\w+")
+_TIME = re.compile(r"HZ|[NUM]SEC_PER_\w+|TCP_((RTO|DELACK)_(MIN|MAX)|ATO_MIN|TIMEOUT_\w+|RESOURCE_PROBE_INTERVAL)")
 
 
 def _flat(text: str) -> str:
@@ -152,8 +153,12 @@ def logic(node: Node) -> Iterator[Change]:
         left, sign, right = (_flat(text_of(node.child_by_field_name(n))) for n in ("left", "operator", "right"))
         if sign in ("&&", "||"):
             other = "||" if sign == "&&" else "&&"
-            yield node, f"{left} {other} {right}", "", "", (
-                f"(testctl_is({NUMBER}) ? ({left} {other} {right}) : ({left} {sign} {right}))"
+            yield (
+                node,
+                f"{left} {other} {right}",
+                "",
+                "",
+                (f"(testctl_is({NUMBER}) ? ({left} {other} {right}) : ({left} {sign} {right}))"),
             )
 
 
@@ -171,17 +176,21 @@ def arithmetic(node: Node) -> Iterator[Change]:
 
 def removed(node: Node) -> Iterator[Change]:
     """A statement that is left out: an assignment, a call, a jump, a return without a value."""
+    call = f"testctl_is({NUMBER})"
     if node.type == "expression_statement":
         expression = node.children[0]
         if expression.type not in ("assignment_expression", "update_expression", "call_expression"):
             return
         if _NOT_REMOVED.fullmatch(text_of(expression.child_by_field_name("function"))):
             return
+        left, sign, right = (expression.child_by_field_name(name) for name in ("left", "operator", "right"))
+        if left and right and left.type == "field_expression" and text_of(sign) == "=" and _pure(left) and _pure(right):
+            call = f"testctl_is_if({NUMBER}, ({_flat(text_of(left))}) != ({_flat(text_of(right))}))"
     elif node.type not in ("goto_statement", "break_statement", "continue_statement") and not (
         node.type == "return_statement" and not node.named_child_count
     ):
         return
-    yield node, "", f"{{ if (!testctl_is({NUMBER})) ", " }", ""
+    yield node, "", f"{{ if (!{call}) ", " }", ""
 
 
 def swapped(node: Node) -> Iterator[Change]:
@@ -246,7 +255,7 @@ def sites(source: Source) -> list[Site]:
 
 
 def _as_parsed(source: Source, site: Site) -> bool:
-    """Whether the parser had the code as it is: code that is replaced has no directive and no comment to a line's end."""
+    """Whether the parser had the code as it is, without a directive in it; nor has it a comment to a line's end."""
     text = source.text[site.start : site.end]
     return text == source.blanked[site.start : site.end] and b"//" not in text
 
@@ -267,9 +276,8 @@ def _changeable(node: Node) -> Iterator[Node]:
     if node.is_error or node.type in _NOT_ENTERED:
         return
     call = node.child(0) if node.type == "expression_statement" else node
-    if call is not None and call.type == "call_expression":
-        if _NOT_CHANGED.fullmatch(text_of(call.child_by_field_name("function"))):
-            return
+    if call is not None and _NOT_CHANGED.fullmatch(text_of(call.child_by_field_name("function"))):
+        return
     if node.type == "declaration" and any(text_of(child) == "static" for child in node.children):
         return
     if node.type == "expression_statement" and node.children and node.children[-1].is_missing:

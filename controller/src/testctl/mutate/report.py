@@ -12,47 +12,54 @@ from rich.table import Table
 from rich.text import Text
 
 from testctl.core.words import counted
+from testctl.mutate.detect import Record
 from testctl.mutate.draw import Mutant
-from testctl.mutate.trial import KINDS, Record
 
-COLUMNS = ("mutants", "no program", "reached", *KINDS, "digest only", "survived")
+COLUMNS = {
+    "drawn": "drawn", "no program": "no program", "reached": "reached", "expectation": "expect", "rule": "rule",
+    "crash": "crash", "invalid": "invalid", "digest only": "digest only", "survived": "nothing",
+}  # fmt: skip
+"""A table's columns by their keys in JSON."""
 SHOWN = 100
-"""Characters of a code's old and new form."""
+"""Characters of a mutant's code before and after that the terminal shows."""
+
+Records = Mapping[int, Record]
 
 
 def rows(
-    mutants: Sequence[Mutant], dropped: Collection[int], records: Mapping[int, Record], key: Callable[[Mutant], str]
+    mutants: Sequence[Mutant], absent: Collection[int], records: Records, key: Callable[[Mutant], str]
 ) -> dict[str, dict[str, int]]:
-    """The counts by a key of each mutant that was tried or does not compile, and of all."""
+    """Counts of the mutants that were tried or are no program, by a key of each, and of "all".
+
+    A mutant that is detected in several ways counts for each.
+    """
     table: dict[str, dict[str, int]] = {}
     for mutant in mutants:
         record = records.get(mutant.number)
-        if record is None and mutant.number not in dropped:
+        if record is None and mutant.number not in absent:
             continue
         for name in (key(mutant), "all"):
             row = table.setdefault(name, dict.fromkeys(COLUMNS, 0))
-            row["mutants"] += 1
+            row["drawn"] += 1
             row["no program"] += record is None
             if record is not None and record.reached:
                 row["reached"] += 1
-                for kind in record.found:
-                    row[kind] += 1
-                if not record.found:
-                    row[record.verdict] += 1
-    table["all"] = table.pop("all", dict.fromkeys(COLUMNS, 0))
-    return table
+                for column in record.found or [record.verdict]:
+                    row[column] += 1
+    return dict(sorted(table.items(), key=lambda item: (item[0] == "all", item[0])))
 
 
-def to_json(mutants: Sequence[Mutant], dropped: Collection[int], records: Mapping[int, Record]) -> dict[str, Any]:
-    """Counts and every mutant."""
+def to_json(mutants: Sequence[Mutant], absent: Collection[int], records: Records, plans: Sequence[str]) -> Any:
+    """The counts, and every mutant.  plans: their names, for the places that records have."""
     entries = []
     for mutant in mutants:
         record = records.get(mutant.number)
-        verdict = "no program" if mutant.number in dropped else record.verdict if record else "not tried"
-        entries.append({"number": mutant.number, **shown(mutant), "verdict": verdict, **(vars(record) if record else {})})
+        verdict = "no program" if mutant.number in absent else record.verdict if record else "not tried"
+        entries.append(shown(mutant) | {"verdict": verdict} | (vars(record) if record else {}))
     return {
-        "files": rows(mutants, dropped, records, lambda mutant: mutant.site.file),
-        "operators": rows(mutants, dropped, records, lambda mutant: mutant.site.operator),
+        "plans": list(plans),
+        "files": rows(mutants, absent, records, lambda mutant: mutant.site.file),
+        "operators": rows(mutants, absent, records, lambda mutant: mutant.site.operator),
         "mutants": entries,
     }
 
@@ -60,53 +67,54 @@ def to_json(mutants: Sequence[Mutant], dropped: Collection[int], records: Mappin
 def shown(mutant: Mutant) -> dict[str, Any]:
     """Where a mutant is, and its code before and after."""
     site = mutant.site
-    return {"file": site.file, "line": site.line, "function": site.function, "operator": site.operator,
-            "old": site.old, "new": site.new}  # fmt: skip
+    return {"number": mutant.number, "file": site.file, "line": site.line, "function": site.function,
+            "operator": site.operator, "old": site.old, "new": site.new}  # fmt: skip
 
 
 def print_report(
-    mutants: Sequence[Mutant], dropped: Collection[int], records: Mapping[int, Record], console: Console
+    mutants: Sequence[Mutant], absent: Collection[int], records: Records, plans: Sequence[str], console: Console
 ) -> None:
-    """The two tables, then the mutants that were reached and not detected."""
-    for what, key in (
-        ("file", lambda mutant: PurePosixPath(mutant.site.file).name),
-        ("operator", lambda mutant: mutant.site.operator),
-    ):
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column(what, no_wrap=True)
-        for column in COLUMNS:
-            table.add_column("expect" if column == "expectation" else column, justify="right")
-        for name, row in rows(mutants, dropped, records, key).items():
-            table.add_row(name, *(str(row[column]) for column in COLUMNS))
-        console.print(table)
-        console.print()
-    for line in survivor_lines(mutants, records):
+    """The mutants that were reached and not detected, then the two tables."""
+    for line in _survivors(mutants, records, plans):
         console.print(Text(line), soft_wrap=True)
-    left = len(mutants) - len(dropped) - len(records)
-    if left:
-        console.print(f"{counted(left, 'mutant')} not tried, for lack of time: go on with --resume", soft_wrap=True)
+    keys: dict[str, Callable[[Mutant], str]] = {
+        "file": lambda mutant: PurePosixPath(mutant.site.file).name,
+        "operator": lambda mutant: mutant.site.operator,
+    }
+    for heading, key in keys.items():
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column(heading, no_wrap=True)
+        for column in COLUMNS.values():
+            table.add_column(column, justify="right", min_width=max(map(len, column.split())))
+        for name, row in rows(mutants, absent, records, key).items():
+            table.add_row(name, *(str(row[column]) for column in COLUMNS))
+        console.print(table, "")
+    reached = [record for record in records.values() if record.reached]
+    found = sum(bool(record.found) for record in reached)
+    console.print(f"{counted(len(reached), 'mutant')} reached, {found} detected", soft_wrap=True, highlight=False)
+    if left := len(mutants) - len({*absent, *records}):
+        console.print(f"{counted(left, 'mutant')} not tried, the time is over: go on with --resume", soft_wrap=True)
 
 
-def survivor_lines(mutants: Sequence[Mutant], records: Mapping[int, Record]) -> Iterator[str]:
-    """Two or three lines on each mutant that was reached and not detected."""
-    for mutant in mutants:
+def _survivors(mutants: Sequence[Mutant], records: Records, plans: Sequence[str]) -> Iterator[str]:
+    """Three lines on each mutant that was reached and not detected, and how near the points came."""
+    for mutant in sorted(mutants, key=lambda mutant: (mutant.site.file, mutant.site.line)):
         record, site = records.get(mutant.number), mutant.site
         if record is None or record.verdict not in ("digest only", "survived"):
             continue
-        yield f"{record.verdict}: {site.file}:{site.line} ({site.function}, {site.operator}, mutant {mutant.number})"
+        yield f"{site.file}:{site.line} {site.function}(), {site.operator}, mutant {mutant.number}: {record.verdict}"
         yield f"  {_short(site.old)}  →  {_short(site.new) or '(removed)'}"
         if record.differ:
-            yield f"  other packets at {first_at(record)}"
+            place, point, metric = max(record.differ, key=lambda entry: bool(entry[2]))
+            yield f"  other packets at {counted(len(record.differ), 'point')}, as {point} of {plans[place]}" + (
+                f": {metric}" if metric else ""
+            )
         elif record.different:
-            yield f"  no other packet at {counted(len(record.tried), 'point')}, of {record.different} where it could matter"
+            tried = f"{len(record.tried)} of {counted(record.different, 'point')}"
+            yield f"  the same packets at {tried} where a value differs"
         else:
-            yield f"  {counted(record.reached, 'point')} reach it, and it gives the same value at each"
-
-
-def first_at(record: Record) -> str:
-    """The first point with another digest, and how many more there are."""
-    (plan, point), more = record.differ[0], len(record.differ) - 1
-    return f"point {point} of {plan}" + (f" and {more} more" if more else "")
+            yield f"  the same value at {counted(record.reached, 'point')}"
+    yield ""
 
 
 def _short(text: str) -> str:
