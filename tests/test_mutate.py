@@ -82,7 +82,7 @@ def test_what_a_plan_detects(tmp_path: Path) -> None:
     first = bench()
     verdicts = {number: record.verdict for number, record in first.records.items()}
     assert verdicts == {1: "expectation", 2: "rule", 3: "survived", 4: "not reached"}
-    assert "the link is used" in first.records[1].found["expectation"][2]
+    assert "the link is used" in first.records[1].detected["expectation"][2]
     assert rows(mutants, absent, first.records, lambda mutant: "")["all"]["no program"] == 1
     assert [(origin.origin / name).read_bytes() for name in texts] == before
 

@@ -156,7 +156,7 @@ class Bench:
         """Keep a record, for the order of later mutants' points too."""
         self.records[record.number] = record
         self.tries.update(record.tried)
-        for place, point, _ in record.found.values():
+        for place, point, _ in record.detected.values():
             for function in ("", self.mutants[record.number - 1].site.function):
                 self.detected[function, (place, point)] += 1
 

@@ -43,14 +43,14 @@ class Campaign:
 class Record:
     """What became of a mutant.
 
-    found    kind -> (place of the plan, point, sentence) of the first point at which it is detected so
-    differ   the points whose digest is another one, with the metric that changed most
-    tried    the points that were run
+    detected  kind -> (place of the plan, point, sentence) of the first point at which it is detected so
+    differ    the points whose digest is another one, with the metric that changed most
+    tried     the points that were run
     reached, different   how many points reach it, and at how many of them it gives another value
     """
 
     number: int
-    found: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    detected: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     differ: list[tuple[int, str, str]] = field(default_factory=list)
     tried: list[At] = field(default_factory=list)
     reached: int = 0
@@ -62,7 +62,7 @@ class Record:
         """The first of KINDS that detects it, or else: digest only, survived, not reached."""
         if not self.reached:
             return "not reached"
-        return next((kind for kind in KINDS if kind in self.found), "digest only" if self.differ else "survived")
+        return next((kind for kind in KINDS if kind in self.detected), "digest only" if self.differ else "survived")
 
 
 def detections(plan: Plan, point: Point, results: Mapping[str, Measured]) -> dict[tuple[str, str], str]:
@@ -73,22 +73,22 @@ def detections(plan: Plan, point: Point, results: Mapping[str, Measured]) -> dic
     measured = results[point.id]
     if measured.verdict in ("broken", "fail", "skip"):
         return {("crash", ""): measured.reason}
-    found = {("invalid", ""): measured.reason} if measured.verdict == "invalid" else {}
+    result = {("invalid", ""): measured.reason} if measured.verdict == "invalid" else {}
     judge = Judge(replace(plan, points=tuple(other for other in plan.points if other.id in results)), results)
     for finding in judge.failed(point):
-        found["expectation", "flow failed"] = finding.text
+        result["expectation", "flow failed"] = finding.text
     for finding in judge.violated(point):
-        found["rule", finding.text.removeprefix("the rule ").partition(" ")[0]] = finding.text
+        result["rule", finding.text.removeprefix("the rule ").partition(" ")[0]] = finding.text
     for expectation in plan.expectations:
         if expectation.bounds.given and expectation.quantifier == "every" and point in judge.about(expectation):
             finding = judge.one(expectation, point)
             if finding.verdict != "pass":
                 kind = "expectation" if finding.verdict == "fail" else "invalid"
-                found[kind, expectation.name] = finding.text
+                result[kind, expectation.name] = finding.text
     if len(results) == len(plan.points):
         failed = (whole for whole in evaluate(plan, results)[1] if whole.alone and whole.verdict == "fail")
-        found |= {("expectation", whole.name): f"{whole.name}: {whole.detail}" for whole in failed}
-    return found
+        result |= {("expectation", whole.name): f"{whole.name}: {whole.detail}" for whole in failed}
+    return result
 
 
 @cache
@@ -110,8 +110,8 @@ def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Recor
         if now.digest != usual.digest:
             record.differ.append((*at, most_changed(usual.measured, now.measured)))
         for id_, kind, sentence in _new(campaign, record.tried, place, results[place]):
-            record.found.setdefault(kind, (place, id_, sentence))
-        if record.found:
+            record.detected.setdefault(kind, (place, id_, sentence))
+        if record.detected:
             break
     return record
 

@@ -44,7 +44,7 @@ def rows(
             row["no program"] += record is None
             if record is not None and record.reached:
                 row["reached"] += 1
-                for column in record.found or [record.verdict]:
+                for column in record.detected or [record.verdict]:
                     row[column] += 1
     return dict(sorted(table.items(), key=lambda item: (item[0] == "all", item[0])))
 
@@ -90,8 +90,8 @@ def print_report(
             table.add_row(name, *(str(row[column]) for column in COLUMNS))
         console.print(table, "")
     reached = [record for record in records.values() if record.reached]
-    found = sum(bool(record.found) for record in reached)
-    console.print(f"{counted(len(reached), 'mutant')} reached, {found} detected", soft_wrap=True, highlight=False)
+    detected = sum(bool(record.detected) for record in reached)
+    console.print(f"{counted(len(reached), 'mutant')} reached, {detected} detected", soft_wrap=True, highlight=False)
     if left := len(mutants) - len({*absent, *records}):
         console.print(f"{counted(left, 'mutant')} not tried, the time is over: go on with --resume", soft_wrap=True)
 
