@@ -93,9 +93,9 @@ class Bench:
                         ran = usual[at] = future.result()
                     except BrokenProcessPool as error:
                         raise TestbedError(f"point {at[1]}: {KILLED}") from error
-                    if ran.measured.verdict in ("broken", "skip"):
-                        why = f"is {ran.measured.verdict} without any mutant: {ran.measured.reason}"
-                        raise TestbedError(f"point {at[1]} of {self.campaign.plans[at[0]].name} {why}")
+                    if ran.measured.verdict == "broken":
+                        who = f"point {at[1]} of {self.campaign.plans[at[0]].name}"
+                        raise TestbedError(f"{who} is broken without any mutant: {ran.measured.reason}")
                     _append(file, {"plan": at[0], "point": at[1], "ran": ran.to_json()})
                     self.say(f"[{len(todo) - len(waiting)}/{len(todo)}] point {at[1]} {ran.wall_s:.1f} s")
         for place, plan in enumerate(self.campaign.plans):
