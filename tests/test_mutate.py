@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -117,3 +119,26 @@ def test_a_mutant_that_never_ends_is_a_crash(tmp_path: Path, monkeypatch: pytest
     assert list(detections(plan, point, {point.id: ran.measured})) == [("crash", "")]
     assert "was ended" in ran.measured.reason
     assert not (tmp_path / "work").exists()
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """A run to its end, and one that is resumed: nothing is left to do; and a run of another seed is refused."""
+    (tmp_path / "plan.yaml").write_text(PLAN)
+
+    def call(*words: str, code: int = 0) -> str:
+        argv = [sys.executable, "-m", "testctl.cli.main", "mutate", "plan.yaml", "--lines", f"{RECOVERY}:1-30"]
+        argv += ["--mutants", "3", "--out", "out", *words]
+        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code == 0 else done.stderr
+
+    assert "mutants reached" in call()
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == ["mutants.jsonl", "points.jsonl", "report.json", "run.json"]
+    tried = (tmp_path / "out" / MUTANTS).read_text()
+    document = json.loads(call("--resume", "--json"))
+    assert document == json.loads((tmp_path / "out" / "report.json").read_text())
+    assert [entry["line"] <= 30 for entry in document["mutants"]] == [True] * 3
+    assert (tmp_path / "out" / MUTANTS).read_text() == tried
+    assert "of a run with another seed, 1; got 2" in call("--resume", "--seed", "2", code=2)
+    assert "go on with --resume" in call(code=2)

@@ -140,7 +140,7 @@ def _head(plans: Sequence[Plan], fingerprint: str, drawn: Sequence[Mutant], poin
         return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()[:16]
 
     return {
-        "plan": [f"{plan.name} {key(plan.text, *(point.id for point in plan.points))}" for plan in plans],
+        "plan": ", ".join(f"{plan.name} {key(plan.text, *(point.id for point in plan.points))}" for plan in plans),
         "seed": seed,
         "source": fingerprint,
         "choice of mutants": f"{len(drawn)} {key(*map(shown, drawn))}",
