@@ -85,6 +85,7 @@ def test_what_is_not_changed_within() -> None:
     assert not of("x = max(a, b);", "swapped")
     assert not of("g(sk, a);", "swapped"), "another type"
     assert not of("g(a, a);", "swapped")
+    assert not of("a = 1;", "removed", "void bpf_skops_established(struct sock *sk, u32 a)")
     assert not of("x = a ?: b;", "negated"), "its value is that of the condition"
     assert not of("do { g(); } while (0);", "fixed"), "a constant"
     assert not of("x = a +\n#ifdef X\n 1 +\n#endif\n b;", "arithmetic"), "a directive in it"

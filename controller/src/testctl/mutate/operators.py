@@ -50,7 +50,7 @@ _NOT_CHANGED = re.compile(
     r"__builtin|sizeof|offsetof|typeof|container_of|EXPORT_|LIST_HEAD|DEFINE_|DECLARE_|SKB_DR|sock_owned_by_me|"
     r"prefetch|bpf_skops|tcp_bpf)\w*"
 )
-"""Calls of debugging, tracing and the compiler: neither they nor their arguments are changed."""
+"""Debugging, tracing and the compiler's own: neither these functions nor the arguments of their calls are changed."""
 _NOT_REMOVED = re.compile(
     r"\w*(lock|rcu|free|preempt|barrier|smp_|refcount|sock_hold|sock_put|get_page|put_page|mem_charge|might_sleep)\w*"
 )
@@ -248,7 +248,7 @@ def sites(source: Source) -> list[Site]:
     result = []
     for function, definition in source.functions():
         body = definition.child_by_field_name("body")
-        for node in _changeable(body) if body is not None else ():
+        for node in _changeable(body) if body is not None and not _NOT_CHANGED.fullmatch(function) else ():
             for operator, changes in OPERATORS.items():
                 result += [_site(source, function, operator, change) for change in changes(node)]
     return [site for site in result if not site.instead or _as_parsed(source, site)]
