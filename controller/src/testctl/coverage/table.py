@@ -23,6 +23,8 @@ from testctl.results import Run, layout
 Key = TypeVar("Key")
 _LENGTHS = struct.Struct("<HI")
 """lab/boot/coverage.py"""
+_STAMP = slice(8, 12)
+"""Of notes and counters: gcc's of the same compilation."""
 MAX_BYTES = 1 << 26
 """Of a point's counters; the kernel's are 2 MB."""
 
@@ -94,12 +96,17 @@ def coverage_of(run: Run) -> Coverage:
     files: dict[str, SourceFile] = {}
     for notes in sorted((kernel.directory / NOTES).rglob("*.gcno")):
         name = str(notes.relative_to(kernel.directory / NOTES).with_suffix(""))
-        functions = functions_of(notes.read_bytes(), str(notes))
+        functions = functions_of(compiled := notes.read_bytes(), str(notes))
+        for point, data in zip(points, counters, strict=True):
+            if name in data and data[name][_STAMP] != compiled[_STAMP]:
+                raise TestbedError(f"{point.path}: {name} was counted by another build of kernel {names[0]}")
         of_object = [counters_of(data[name], f"{point.path}: {name}") if name in data else {}
                      for point, data in zip(points, counters, strict=True)]  # fmt: skip
         for function in functions:
             counted = sum(arc.counted for arc in function.arcs)
             columns = [values.get(function.key, (0,) * counted) for values in of_object]
+            if wrong := [len(column) for column in columns if len(column) != counted]:
+                raise TestbedError(f"{run.path}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}")
             _add(files, function, np.array(columns, np.int64).reshape(len(points), counted).T)
     return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)
 
@@ -108,7 +115,12 @@ def _counters(path: Path) -> dict[str, bytes]:
     """Object -> its counters, by its name in the kernel's tree without a suffix."""
     objects, at = {}, 0
     try:
-        data = zlib.decompressobj().decompress(path.read_bytes(), MAX_BYTES)
+        packed = zlib.decompressobj()
+        data = packed.decompress(path.read_bytes(), MAX_BYTES)
+        if not packed.eof:
+            raise TestbedError(
+                f"{path}: want counters of a kernel, at most {MAX_BYTES} bytes; the file is cut or larger"
+            )
         while at < len(data):
             name_bytes, count = _LENGTHS.unpack_from(data, at)
             at += _LENGTHS.size
