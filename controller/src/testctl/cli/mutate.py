@@ -69,6 +69,7 @@ def mutate(
     from testctl.mutate.detect import Campaign
     from testctl.mutate.draw import draw
     from testctl.mutate.report import print_report, to_json
+    from testctl.results.atomic import naming_path, write_text
     from testctl.testbeds.lab import LabTestbed
 
     until = time.monotonic() + seconds("--budget", budget)
@@ -91,7 +92,8 @@ def mutate(
             sys.exit(INTERRUPTED)
     of_plans = [plan.name for plan in plans]
     document = json.dumps(to_json(drawn, absent, bench.records, of_plans), indent=1)
-    (directory / "report.json").write_text(document, encoding="utf-8")
+    with naming_path(report := directory / "report.json", "every mutant is kept: --resume writes it again"):
+        write_text(report, document)
     if as_json:
         print(document)
     else:
