@@ -15,21 +15,37 @@ COUNTERS = FILES / "gcov"
 LENGTHS = struct.Struct("<HI")
 """Before each file: the bytes of its name, which follow, and of its contents, behind them."""
 SUFFIX = ".gcda"
+BEFORE = "before/"
+"""Before the names of files with what was counted before the traffic."""
 
 
 def prepare() -> None:
     mount("debugfs", str(FILES))
 
 
-def count() -> None:
-    """From now on: what was counted until now is forgotten."""
-    (COUNTERS / "reset").write_text("1", encoding="ascii")
+class Counted:
+    """What of the kernel was executed before the traffic, and by it."""
+
+    def __init__(self) -> None:
+        """From now on it is the traffic's."""
+        self._before = _read()
+        self._traffic: dict[str, bytes] = {}
+        (COUNTERS / "reset").write_text("1", encoding="ascii")
+
+    def end(self) -> None:
+        """What is executed from now on is no longer the traffic's."""
+        self._traffic = _read()
+
+    def write(self, file: Path) -> None:
+        """Each object's two behind each other, for they are much alike."""
+        parts = []
+        for name, counters in self._traffic.items():
+            for in_file, data in ((f"{BEFORE}{name}", self._before[name]), (name, counters)):
+                parts += [LENGTHS.pack(len(in_file), len(data)), in_file.encode(), data]
+        file.write_bytes(zlib.compress(b"".join(parts)))
 
 
-def write(file: Path) -> None:
-    """Write all counters."""
-    parts = []
-    for path in sorted(COUNTERS.rglob(f"*{SUFFIX}")):
-        name, counters = str(path.relative_to(COUNTERS)).encode(), path.read_bytes()
-        parts += [LENGTHS.pack(len(name), len(counters)), name, counters]
-    file.write_bytes(zlib.compress(b"".join(parts), 1))
+def _read() -> dict[str, bytes]:
+    """The counters of each object by its name."""
+    files = sorted(COUNTERS.rglob(f"*{SUFFIX}"))
+    return {str(file.relative_to(COUNTERS)): file.read_bytes() for file in files}

@@ -221,8 +221,8 @@ def main() -> None:
         (Path(spec["workdir"]) / MUTANTS).write_bytes(REACHED.read_bytes())
     if point.trace:
         tracing.write(Path(spec["workdir"]) / TRACE)
-    if point.counts_coverage:
-        coverage.write(Path(spec["workdir"]) / COVERAGE)
+    if passing.counted is not None:
+        passing.counted.write(Path(spec["workdir"]) / COVERAGE)
     if point.kernel_log:
         (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
 

@@ -104,6 +104,7 @@ class Traffic:
         self._spec = spec
         self._point = point
         self._traffic = traffic
+        self.counted: coverage.Counted | None = None
 
     def hold(self) -> None:
         """Until the traffic is over."""
@@ -121,9 +122,11 @@ class Traffic:
         if self._point.trace:
             tracing.record()
         if self._point.counts_coverage:
-            coverage.count()
+            self.counted = coverage.Counted()
         traffic()
         self._drain(time.time_ns())
+        if self.counted is not None:
+            self.counted.end()
 
     def _drain(self, now_ns: int) -> None:
         """Sleep until the connections have ended and their last packets have arrived.

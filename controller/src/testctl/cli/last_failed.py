@@ -9,8 +9,8 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.core.words import counted
 from testctl.plan import Plan
-from testctl.plan.judge import FAILED, counterpart, matching
-from testctl.plan.subset import subset
+from testctl.plan.judge import FAILED
+from testctl.plan.subset import counterparts, subset
 from testctl.results import Run, load_run
 from testctl.results.layout import SUMMARY, safe_name
 
@@ -41,14 +41,8 @@ def of_failed(plan: Plan, run: Run) -> tuple[Plan, str]:
         raise PlanError(
             f"{run.path}: want failed points of {plan.file}; none of its {len(failed)} is one (other values or --set?)"
         )
-    counterparts = {
-        (counterpart(point.levels, expectation.bounds.than), point.repeat)
-        for expectation in plan.expectations
-        for point in matching(expectation, again)
-        if expectation.bounds.than
-    }
     ids = {point.id for point in again}
-    others = {p.id for p in plan.points if (p.levels, p.repeat) in counterparts} - ids
+    others = counterparts(plan, ids)
     summary = f"{len(again)} of {counted(len(plan.points), 'point')} failed in {run.name}"
     summary += f"; {len(others)} more are run because they are compared with these" if others else ""
     lost = len(failed) - len(again)

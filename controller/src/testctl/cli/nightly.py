@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,11 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
+from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import (
+    AffectedBy,
     KernelName,
     Sets,
     TestbedName,
@@ -70,18 +73,23 @@ def nightly(
     captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
     wait: Wait = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
+    affected_by: AffectedBy = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
     budget_s, wait_s = seconds("--budget", budget), seconds("--wait", wait)
     if not budget_s:
         raise PlanError(f"--budget: want more than no time; got {budget!r}")
+    since_then = since(source, affected_by) if affected_by is not None else None
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
     plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
     selected = find(testbed)
     if not own:
         selected.check(plan)
+    if since_then is not None:
+        on_kernel = partial(load, file or checkout.root() / PLAN, testbed, sets, max_points=MAX_POINTS, without=without)
+        plan = of_affected(plan, on_kernel, since_then, results, at_once)
 
     from testctl.cli.exit_code import exit_code
     from testctl.compare import changes

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,8 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cli import complete, panels, verdict_files
+from testctl.cli import affected, complete, panels, verdict_files
+from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.source import HELP, METAVAR, built
@@ -70,6 +72,7 @@ TestbedName = Annotated[
         autocompletion=complete.testbeds,
     ),
 ]
+AffectedBy = Annotated[str | None, typer.Option("--affected-by", metavar=affected.METAVAR, help=affected.HELP)]
 Wait = Annotated[
     str,
     typer.Option("--wait", metavar="TIME", help="wait so long, such as 2h, for the rack's machines, in turn"),
@@ -157,6 +160,7 @@ def run(
     ] = None,
     wait: Wait = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
+    affected_by: AffectedBy = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -170,6 +174,7 @@ def run(
     files = {"junit": junit, "sarif": sarif, "markdown": markdown}
     verdict_files.check(files)
     wait_s = seconds("--wait", wait)
+    changed = since(source, affected_by) if affected_by is not None else None
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
     chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
@@ -178,6 +183,9 @@ def run(
     selected = find(testbed)
     if not own:
         selected.check(chosen)
+    if changed is not None:
+        on_kernel = partial(load, file, testbed, sets, max_points=max_points, without=without)
+        chosen = of_affected(chosen, on_kernel, changed, results, jobs)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     _warn(chosen)

@@ -17,10 +17,10 @@ METAVAR = "DIR[@REV]"
 HELP = "run on the kernel of this tree, or of a git revision of it; what changed is built first"
 
 
-def built(text: str) -> Kernel:
-    """The kernel of DIR[@REV], with lines about its build.  Raises PlanError, TestbedError."""
+def built(text: str, variant: str = "") -> Kernel:
+    """The kernel of DIR[@REV], or a variant of it, with lines about its build.  Raises PlanError, TestbedError."""
     with BuildProgress() as progress:
-        kernel, changed = build_tree(text, progress, os.cpu_count() or 1)
+        kernel, changed = build_tree(text, progress, os.cpu_count() or 1, variant)
     what = "" if changed is None else f"; changed since the last build: {first_of(changed, 8) or 'nothing'}"
     print(f"kernel of {text}: {kernel.release or '?'}, {kernel.binary}{what}", file=sys.stderr)
     return kernel

@@ -34,6 +34,7 @@ class Function:
     """A function of an object.
 
     name, file, line  as in the source
+    end       its last line
     key       what its counters have, too: ident, checksums of lines and of the graph
     blocks    how many; 0 is the entry, 1 the exit
     arcs      in their order; the counted ones have counters, in the same order
@@ -43,6 +44,7 @@ class Function:
     name: str
     file: str
     line: int
+    end: int
     key: tuple[int, int, int]
     blocks: int = 0
     arcs: list[Arc] = field(default_factory=list)
@@ -112,7 +114,8 @@ def functions_of(data: bytes, where: str) -> list[Function]:
             key = (reader.number(), reader.number(), reader.number())
             name = reader.text()
             reader.number()  # whether the compiler made it
-            functions.append(Function(name, reader.text(), reader.number(), key))
+            file, line, _, end_line = reader.text(), reader.number(), reader.number(), reader.number()
+            functions.append(Function(name, file, line, end_line, key))
         elif tag == _BLOCKS:
             functions[-1].blocks = reader.number()
         elif tag == _ARCS:

@@ -18,11 +18,13 @@ from testctl.coverage.graph import Counts, executed
 from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.lab.built import built
 from testctl.lab.coverage import NOTES, SOURCES
+from testctl.lab.kernel import Kernel
 from testctl.results import Run, layout
 
 Key = TypeVar("Key")
 _LENGTHS = struct.Struct("<HI")
-"""lab/boot/coverage.py"""
+_BEFORE = "before/"
+"""lab/boot/coverage.py: two lengths before each entry, and the prefix of the counters before the traffic."""
 _STAMP = slice(8, 12)
 """Of notes and counters: gcc's of the same compilation."""
 MAX_BYTES = 1 << 26
@@ -36,12 +38,14 @@ class SourceFile:
     lines      number -> executions of the block in the line that was executed most
     branches   (line, block's place in its function, arc's) -> executions: ways that can be taken
     functions  (name, line) -> executions
+    ends       a function's first line -> its last
     """
 
     name: str
     lines: dict[int, Counts] = field(default_factory=dict)
     branches: dict[tuple[int, str, int], Counts] = field(default_factory=dict)
     functions: dict[tuple[str, int], Counts] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
 
     @property
     def reached_lines(self) -> set[int]:
@@ -79,8 +83,14 @@ class Coverage:
         return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 
 
-def coverage_of(run: Run) -> Coverage:
-    """Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone."""
+def coverage_of(run: Run, kernel: Kernel | None = None, *, since_boot: bool = False) -> Coverage:
+    """What the traffic of a run's points executed.
+
+    kernel      the run's, if not the one that was built last of its name
+    since_boot  count what was executed before the traffic too
+
+    Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone.
+    """
     points = [point for point in run.points if (point.path / layout.COVERAGE).is_file()]
     if not points:
         raise PlanError(
@@ -90,9 +100,11 @@ def coverage_of(run: Run) -> Coverage:
     names = sorted({str(point.point.get("kernel")) for point in points})
     if len(names) > 1:
         raise PlanError(f"{run.path}: want one kernel that counts; got {', '.join(names)}")
-    if (kernel := built(names[0])) is None:
+    kernel = kernel or built(names[0])
+    if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
     counters = [_counters(point.path / layout.COVERAGE) for point in points]
+    prefixes = ("", _BEFORE) if since_boot else ("",)
     files: dict[str, SourceFile] = {}
     for notes in sorted((kernel.directory / NOTES).rglob("*.gcno")):
         name = str(notes.relative_to(kernel.directory / NOTES).with_suffix(""))
@@ -100,14 +112,19 @@ def coverage_of(run: Run) -> Coverage:
         for point, data in zip(points, counters, strict=True):
             if name in data and data[name][_STAMP] != compiled[_STAMP]:
                 raise TestbedError(f"{point.path}: {name} was counted by another build of kernel {names[0]}")
-        of_object = [counters_of(data[name], f"{point.path}: {name}") if name in data else {}
-                     for point, data in zip(points, counters, strict=True)]  # fmt: skip
+        of_object = [[counters_of(data[prefix + name], f"{point.path}: {name}") if prefix + name in data else {}
+                      for point, data in zip(points, counters, strict=True)] for prefix in prefixes]  # fmt: skip
         for function in functions:
             counted = sum(arc.counted for arc in function.arcs)
-            columns = [values.get(function.key, (0,) * counted) for values in of_object]
-            if wrong := [len(column) for column in columns if len(column) != counted]:
-                raise TestbedError(f"{run.path}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}")
-            _add(files, function, np.array(columns, np.int64).reshape(len(points), counted).T)
+            executions = np.zeros((len(points), counted), np.int64)
+            for of_points in of_object:
+                columns = [values.get(function.key, (0,) * counted) for values in of_points]
+                if wrong := [len(column) for column in columns if len(column) != counted]:
+                    raise TestbedError(
+                        f"{run.path}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}"
+                    )
+                executions += np.array(columns, np.int64).reshape(executions.shape)
+            add_function(files, function, executions.T)
     return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)
 
 
@@ -125,7 +142,8 @@ def _counters(path: Path) -> dict[str, bytes]:
             name_bytes, count = _LENGTHS.unpack_from(data, at)
             at += _LENGTHS.size
             name = data[at : at + name_bytes].decode()
-            objects[_in_tree(name).removesuffix(".gcda")] = data[at + name_bytes : at + name_bytes + count]
+            prefix = _BEFORE if name.startswith(_BEFORE) else ""
+            objects[prefix + _in_tree(name).removesuffix(".gcda")] = data[at + name_bytes : at + name_bytes + count]
             at += name_bytes + count
     except (zlib.error, struct.error, UnicodeDecodeError) as error:
         raise TestbedError(f"{path}: byte {at}: want counters of a kernel: {error}") from error
@@ -137,11 +155,12 @@ def _in_tree(name: str) -> str:
     return re.sub(r"^.*?/(?=(net|include)/)", "", name.replace("/./", "/"))
 
 
-def _add(files: dict[str, SourceFile], function: Function, counters: Counts) -> None:
-    """Add a function's executions to its source files."""
+def add_function(files: dict[str, SourceFile], function: Function, counters: Counts) -> None:
+    """Add a function's executions, (counted arcs, points), to its source files."""
     result = executed(function, counters)
     home = files.setdefault(_in_tree(function.file), SourceFile(_in_tree(function.file)))
     _sum(home.functions, (function.name, function.line), result.blocks[0])
+    home.ends[function.line] = function.end
     ways: dict[int, list[int]] = {}
     for index, arc in enumerate(function.arcs):
         if not arc.fake:

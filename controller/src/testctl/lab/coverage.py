@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 VARIANT = "coverage"
-COUNTED = ("net/ipv4/tcp*.c", "net/core/*.c", "net/sched/*.c", "net/ipv4/testctl/tcp_*.c")
+COUNTED = ("net/ipv4/tcp*.c", "net/ipv4/inet_*.c", "net/ipv6/tcp*.c", "net/core/*.c", "net/sched/*.c",
+           "net/ipv4/testctl/tcp_*.c")  # fmt: skip
 """The files of a kernel's source, lab/cc among them, that are compiled with counters."""
 WRAPS = ("__gcov_init",)
 """Functions of the kernel with another one in front (lab/kernel/variants/coverage_init.c)."""

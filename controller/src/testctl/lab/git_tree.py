@@ -58,6 +58,28 @@ def write(directory: Path, commit: str, where: Path, index: Path) -> None:
     run([*argv, "read-tree", "--reset", "-u", tree_id(directory, commit)], timeout_s=1800)
 
 
+def changed(directory: Path, commit: str, other: str) -> list[str]:
+    """The files that differ between a commit and another one, or the files as they are (other: "")."""
+    listed = _git(directory, *_diff(commit, other), "--name-only", "-z", "--", ".")
+    return [name for name in listed.split("\0") if name]
+
+
+def difference(directory: Path, commit: str, other: str, name: str) -> str:
+    """The git diff, without context, of such a file."""
+    return _git(directory, *_diff(commit, other), "--unified=0", "--", name)
+
+
+def _diff(commit: str, other: str) -> list[str]:
+    options = [option for setting in _PLAIN for option in ("-c", setting)]
+    plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--relative"]
+    return [*options, "diff", *plain, commit, *([other] if other else [])]
+
+
+def text(directory: Path, commit: str, name: str) -> str:
+    """A file as it is in a commit."""
+    return _git(directory, "show", f"{commit}:./{name}")
+
+
 def archive(directory: Path, commit: str, name: str, file: Path) -> None:
     """Write what a commit has below a name to a tar file."""
     _git(directory, "archive", "--format=tar", f"--output={file}", commit, "--", name)

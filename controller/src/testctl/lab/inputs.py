@@ -13,6 +13,7 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
+from testctl.lab import coverage
 from testctl.lab.source import VARIANTS, KernelSource
 from testctl.system import checkout
 from testctl.system.subprocesses import run
@@ -78,6 +79,7 @@ class Inputs:
     def of(cls, source: KernelSource) -> Inputs:
         """The present inputs."""
         more = [*variant_files(source.variant), *variant_sources(source.variant)]
+        more += [Path(coverage.__file__)] if source.variant == coverage.VARIANT else []
         of_variant = {f"{VARIANT}/{path.name}": _hash(path) for path in more}
         compiler = run(["gcc", "--version"]) if shutil.which("gcc") else ""
         return cls(source.fingerprint(), compiler, cls.hashes() | of_variant)

@@ -13,13 +13,16 @@ SOURCE = "source"
 """Its name as a plan's `kernel` tuple has it: the same for all trees and revisions, as then are their points."""
 
 
-def build_tree(text: str, progress: Progress, jobs: int) -> tuple[Kernel, list[str] | None]:
+def build_tree(text: str, progress: Progress, jobs: int, variant: str = "") -> tuple[Kernel, list[str] | None]:
     """The kernel of DIR or DIR@REV, and the files that changed since the last build of that tree.
+
+    variant: such as coverage, whose kernel is called source-coverage; "": the one that plans get
 
     None for the files: it was built before, or it is the first build of the tree.  Raises PlanError, TestbedError.
     """
-    source = find(SOURCE, *split_revision(text))
-    kernel = kernels.locate(SOURCE, Inputs.of(source))
+    name = f"{SOURCE}-{variant}" if variant else SOURCE
+    source = find(name, *split_revision(text), variant)
+    kernel = kernels.locate(name, Inputs.of(source))
     if kernel.built:
         return kernel, None
     kernel = kernels.build(source, progress, jobs)

@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from testctl.plan.judge import counterpart, matching
 from testctl.plan.model import Expectation, Plan
+
+
+def counterparts(plan: Plan, ids: Collection[str]) -> set[str]:
+    """The ids of other points that expectations compare these with."""
+    points = [point for point in plan.points if point.id in ids]
+    than = {
+        (counterpart(point.levels, expectation.bounds.than), point.repeat)
+        for expectation in plan.expectations
+        for point in matching(expectation, points)
+        if expectation.bounds.than
+    }
+    return {point.id for point in plan.points if (point.levels, point.repeat) in than} - set(ids)
 
 
 def subset(plan: Plan, there: Iterable[str]) -> Plan:
