@@ -76,6 +76,16 @@ def test_checksums_of_one_end_that_are_not_complete_are_its_own(tmp_path: Path) 
     )
 
 
+def test_what_a_proxy_answers_for_an_address_says_nothing_of_the_address_itself(tmp_path: Path) -> None:
+    """Its packets have the TTL of a host and checksums that are not complete; the server's passed routers."""
+    middle = w.conversation()[3:]
+    total = sum(int.from_bytes(part, "big") for part in (b"\x0a\x00", b"\x00\x01", b"\x0a\x00", b"\x00\x02"))
+    proxied = [replace(s, checksum=(total + 26 + len(s.options) + s.length) % 65535 if not s.up else 1) for s in middle]
+    other = [replace(s, ports=(40001, 80), ttl=64 if s.up else 54, checksum=1) for s in middle]
+    ends = ends_of(scan(w.write(tmp_path / "c", w.pcap([*proxied, *other]))).connections)
+    assert ends.here.tolist() == [[False, True], [False, False]]
+
+
 def test_a_capture_between_the_hosts_is_not_judged_and_knows_no_retransmissions(tmp_path: Path) -> None:
     records, found = assessed(tmp_path / "a", w.write(tmp_path / "c", w.pcap(w.conversation())), at="between")
     (flow,) = records.flows

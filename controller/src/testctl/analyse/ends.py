@@ -3,7 +3,7 @@
 
 In order of certainty: the capture says of packets that they came in or went out; the checksums of what leaves a host
 are not yet complete where its network card completes them; of the handshake's two answers the one by the capturing host
-takes no time.  Of the last the packets must have the TTL that hosts send with, so that no router was passed.
+takes no time.  Of the last two the packets must have the TTL that hosts send with, so that no router was passed.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def ends_of(connections: Array, at: At | None = None) -> Ends:
     ):
         local, elsewhere = evidence(connections)
         here = _by_address(connections, local, elsewhere)
+        if evidence in (_partial, _handshakes):
+            here &= np.isin(connections["ttl"], _TTLS)  # another host can answer for an address: a proxy
         if here.any():
             rows = np.arange(len(connections))
             return Ends(client, np.stack([here[rows, client], here[rows, 1 - client]], axis=1), why)
@@ -91,6 +93,7 @@ def _stated(connections: Array) -> tuple[Bools, Bools]:
 
 def _partial(connections: Array) -> tuple[Bools, Bools]:
     share = connections["partial"] > connections["packets"] // 2
+    share &= np.isin(connections["ttl"], _TTLS)
     local = share & (connections["partial"][:, ::-1] == 0) & (connections["packets"] > 0).all(axis=1, keepdims=True)
     return local, local[:, ::-1]
 

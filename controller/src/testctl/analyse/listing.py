@@ -28,6 +28,7 @@ class Listed:
     """A flow: by its packets as they passed the capture (of two files the first), and by the metrics of its point.
 
     up, down   payload bytes of the client, of the server; again, zero_windows, resets, syns: packets of both
+    reordered  packets that another one overtook before the capture
     rtt_ms     of data and ACKs at the sender, else of the handshake; None: not known
     stalled_s  time in stalls but for the application's pauses; None: not known; causes: cause -> seconds in its stalls
     lost       packets lost between two captures; None: not known
@@ -42,6 +43,7 @@ class Listed:
     up: int
     down: int
     again: int
+    reordered: int
     zero_windows: int
     resets: int
     syns: int
@@ -85,6 +87,7 @@ def listed(chosen: Chosen, point: RunPoint | None = None) -> list[Listed]:
             down=int(sent[1]),
             rtt_ms=_handshake_ms(some),
             again=int(sent[2]),
+            reordered=int(some["reordered"].sum()),
             zero_windows=int(some["zero_windows"].sum()),
             resets=int(some["resets"].sum()),
             syns=int(some["syns"][rows, client].sum()),
@@ -148,7 +151,7 @@ def lines(entries: Sequence[Listed], shown: int = SHOWN) -> list[str]:
     for entry in entries[:shown]:
         made += [entry.name, f"    {_size(entry)}", *(f"    {text}" for text in _troubles(entry))]
     if more := len(entries) - shown:
-        made += [f"… and {counted(more, 'more flow')}"] if more > 0 else []
+        made += [f"… and {more} more flow{'s' if more > 1 else ''}"] if more > 0 else []
     return made
 
 
@@ -171,6 +174,7 @@ def _troubles(entry: Listed) -> list[str]:
     )
     counts = [
         (entry.again, "packet sent again", "packets sent again"),
+        (entry.reordered, "packet out of order", "packets out of order"),
         (entry.timeouts or 0, "timeout", "timeouts"),
         (entry.lost or 0, "packet lost between the captures", "packets lost between the captures"),
         (max(entry.syns - entry.connections, 0), "SYN again", "SYNs again"),

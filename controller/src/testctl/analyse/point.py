@@ -79,8 +79,8 @@ def records_of(sides: Sequence[Side], flows: Sequence[CapturedFlow], reverse: Se
             zip(flows, sides[0].members, strict=True)]  # fmt: skip
     paths = {f"file{number}": work / f"file{number}.pcap" for number in range(len(sides))}
     for side, (name, path) in zip(sides, list(paths.items()), strict=True):
-        write(side.scanned.path, _targets(side, flows, mtus), path, base_ns, side.clock)
-        if side.scanned.backwards:
+        write(side.scanned, _targets(side, flows, mtus), path, base_ns, side.clock)
+        if side.scanned.backwards and side.scanned.data == side.scanned.path:
             paths[name] = sort(path, side.scanned.tcp)
     packets, notes = read_packets(paths, *_stand_in(flows, mtus))
     for path in paths.values():

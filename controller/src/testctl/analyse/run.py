@@ -286,9 +286,19 @@ def _rows_of_first(records: Records, chosen: Chosen) -> Bools:
 
 def with_what_is_known(records: Records, chosen: Chosen, notes: Sequence[str]) -> Records:
     """The records with all notes, and with the flows that no rule judges."""
-    unjudged = {flow.name: chosen.unjudged for flow in chosen.flows} if chosen.unjudged else {}
+    unjudged = {flow.name: chosen.unjudged for flow in chosen.flows} if chosen.unjudged else _of_smaller_packets(chosen)
     outcome = replace(records.outcome, unjudged=unjudged)
     return replace(records, notes=[*chosen.notes, *notes, *records.notes], outcome=outcome, memo={})
+
+
+def _of_smaller_packets(chosen: Chosen) -> dict[str, str]:
+    """Flows with an ICMP message that asks for smaller packets: what they send again is no evidence of loss."""
+    why = "an ICMP message asked for smaller packets, which are sent at once"
+    return {
+        flow.name: why
+        for number, flow in enumerate(chosen.flows)
+        if any(side.scanned.connections["too_big"][side.members[number]].any() for side in chosen.sides)
+    }
 
 
 def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, command: str) -> Run:

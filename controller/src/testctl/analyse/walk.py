@@ -24,6 +24,7 @@ from testctl.core.units import show_time
 from testctl.records.errors import RecordsError
 from testctl.records.pcap import ETHERNET, MAX_SNAPLEN
 from testctl.records.schema import Array, Bools
+from testctl.system.memory import free_mb
 
 MOST_CONNECTIONS = 1 << 19
 """Connections that are told apart; packets of others are counted."""
@@ -33,13 +34,18 @@ _SMALL_PIECE = 1 << 16  # of compressed data: where it is damaged, one is lost
 _GZIP = 16 + zlib.MAX_WBITS
 _OUTPUT = 1 << 20
 _MAGICS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_FILE_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_SNAPLEN, ETHERNET)
+_COOKED = 113
+_MOST_NS = 10**9 << 32
+"""Times of a pcap file are below."""
+_SORTED_BYTES = 64
+"""Memory for each packet that is sorted: its time, its place, their order."""
 
 
 @dataclass(frozen=True)
 class Scanned:
-    """The result of a pass over a file.
+    """What a file has.
 
+    data         where its packets are read: the file, or a copy of their headers by time
     connections  of the type structures.CONNECTION, in the order of their first packets
     frames       all of them; tcp: with a TCP header; the others by the reason why they are left out
     first_ns, last_ns   the earliest and the latest time
@@ -48,6 +54,7 @@ class Scanned:
     """
 
     path: Path
+    data: Path
     connections: Array
     frames: int
     tcp: int
@@ -70,22 +77,36 @@ class Clock:
 UNCHANGED = Clock()
 
 
-def scan(path: Path) -> Scanned:
-    """The connections of a file.  Raises RecordsError: not readable, no capture, or no TCP in it."""
+def scan(path: Path, work: Path | None = None) -> Scanned:
+    """The connections of a file.
+
+    work: a directory for a copy of the packets' headers by time, if the file's order is another one and there is
+    memory to sort them; without that, packets count in the file's order
+
+    Raises RecordsError: not readable, no capture, or no TCP in it; OSError for the directory.
+    """
+    data = path
     with _walk() as walk:
         notes = _pass(path, walk)
-        size = walk.count * c.CONNECTION.itemsize
-        data = ctypes.string_at(walk.connections, size) if walk.count else b""
-        connections = np.frombuffer(bytearray(data), c.CONNECTION)
         _refuse_without_tcp(path, walk)
-        twice = copied(connections)
-        if twice.any():
-            connections["again"][twice] -= connections["copies_again"][twice]
+        connections = _connections(walk)
+        if walk.backwards and work is not None and _can_sort(walk):
+            data = _by_time(path, walk.tcp, work)
+            with _walk() as again:
+                _pass(data, again)
+                connections = _connections(again)
+        elif walk.backwards:
+            notes.append("they are counted in the file's order")
+        if (twice := copied(connections)).any():
             notes.append(
                 f"{connections['copies'][twice].sum()} packets are twice in the file: their copies are left out"
             )
+            with _walk(twice) as again:
+                _pass(data, again)
+                connections = _connections(again)
         return Scanned(
             path,
+            data,
             connections,
             walk.frames,
             walk.tcp,
@@ -97,12 +118,33 @@ def scan(path: Path) -> Scanned:
         )
 
 
+def _connections(walk: c.Walk) -> Array:
+    data = ctypes.string_at(walk.connections, walk.count * c.CONNECTION.itemsize) if walk.count else b""
+    return np.frombuffer(bytearray(data), c.CONNECTION)
+
+
+def _can_sort(walk: c.Walk) -> bool:
+    can = walk.first_ns >= 0 and walk.highest_ns < _MOST_NS and walk.tcp * _SORTED_BYTES < free_mb() << 20
+    return bool(can)
+
+
+def _by_time(path: Path, records: int, work: Path) -> Path:
+    """A pcap file of the headers of a capture's packets of TCP, by time."""
+    to = work / f"{len(list(work.iterdir()))}.pcap"
+    with _walk() as walk, to.open("wb") as file:
+        file.write(_header(_COOKED))
+        walk.verbatim = 1
+        _pass(path, walk, _output(walk, file))
+    return sort(to, records)
+
+
 def copied(connections: Array) -> Bools:
-    """Which connections the capture has twice: a quarter of their packets at least are copies."""
-    return np.asarray(4 * connections["copies"].sum(axis=1) >= connections["packets"].sum(axis=1))
+    """Which connections the capture has twice: a quarter of their packets at least are copies, which are counted or
+    are not."""
+    return np.asarray(4 * connections["copies"].sum(axis=1) >= np.maximum(connections["packets"].sum(axis=1), 1))
 
 
-def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNCHANGED) -> None:
+def write(scanned: Scanned, targets: Array, to: Path, base_ns: int, clock: Clock = UNCHANGED) -> None:
     """Write the frames of a file that was scanned, headers alone, as pcap in ns of Ethernet.
 
     targets: of the type structures.TARGET, one for each connection: the hosts' numbers and the ports of its frames
@@ -110,19 +152,28 @@ def write(path: Path, targets: Array, to: Path, base_ns: int, clock: Clock = UNC
 
     Raises RecordsError, and OSError for the file that is written.
     """
-    buffer = bytearray(_OUTPUT)
-    place = np.frombuffer(buffer, np.uint8)
-    with _walk() as walk, to.open("wb") as file:
-        file.write(_FILE_HEADER)
-        walk.targets, walk.output, walk.size = targets.ctypes.data, place.ctypes.data, len(buffer)
+    with _walk(copied(scanned.connections)) as walk, to.open("wb") as file:
+        file.write(_header(ETHERNET))
+        walk.targets = targets.ctypes.data
         walk.base_ns, walk.offset_ns = base_ns, clock.offset_ns
         walk.drift_ppb, walk.drift_from_ns = clock.drift_ppb, clock.from_ns
+        _pass(scanned.data, walk, _output(walk, file))
 
-        def flush() -> None:
-            file.write(memoryview(buffer)[: walk.used])
-            walk.used = 0
 
-        _pass(path, walk, flush)
+def _header(link: int) -> bytes:
+    return struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, MAX_SNAPLEN, link)
+
+
+def _output(walk: c.Walk, file: BinaryIO) -> Callable[[], None]:
+    """Give the walk a place for what it writes; returns the function that brings it to the file."""
+    place = np.empty(_OUTPUT, np.uint8)
+    walk.output, walk.size = place.ctypes.data, len(place)
+
+    def flush() -> None:
+        file.write(place[: walk.used].data)
+        walk.used = 0
+
+    return flush
 
 
 def sort(path: Path, records: int) -> Path:
@@ -144,8 +195,11 @@ def sort(path: Path, records: int) -> Path:
 
 
 @contextmanager
-def _walk() -> Iterator[c.Walk]:
+def _walk(twice: Bools | None = None) -> Iterator[c.Walk]:
+    """twice: whose copies do not count"""
     walk = c.Walk(most=MOST_CONNECTIONS)
+    if twice is not None:
+        walk.twice = twice.ctypes.data
     try:
         yield walk
     finally:
@@ -227,7 +281,6 @@ def _gunzipped(raw: BinaryIO) -> Iterator[bytes]:
 def _damage(damage: int) -> str:
     return {
         c.BAD_LENGTH: "a record whose length can't be",
-        c.BAD_FRACTION: "a time whose fraction of a second is above one",
         c.BAD_BLOCK: "a block of pcapng whose two lengths differ",
         c.BAD_INTERFACE: "a packet of an interface that no block describes",
     }.get(damage, "")
@@ -238,6 +291,8 @@ def _counted(walk: c.Walk) -> list[str]:
         (walk.fragments, "fragments of IP packets are left out"),
         (walk.cut, "frames are cut within their headers and left out"),
         (walk.unknown_link, f"frames have an unknown link type ({walk.some_link}) and are left out"),
+        (walk.short_ip, "packets of TCP are shorter than their headers and left out"),
+        (walk.odd_time, "packets have a time whose fraction is above a second: they get that of the packet before"),
         (walk.without_time, "packets have no time (simple packet blocks): they get that of the packet before"),
         (walk.unlisted, f"packets are of connections after the first {MOST_CONNECTIONS} and are left out"),
         (
@@ -259,6 +314,7 @@ def _refuse_without_tcp(path: Path, walk: c.Walk) -> None:
         (walk.unknown_link, f"of the unknown link type {walk.some_link}"),
         (walk.cut, "cut within their headers (snap length)"),
         (walk.fragments, "fragments"),
+        (walk.short_ip, "shorter than their headers"),
         (walk.not_tcp, "without TCP"),
     ]
     got = ", ".join(f"{count} {what}" for count, what in kinds if count)

@@ -136,7 +136,7 @@ def _counted_run(plan: Plan, kernel: Kernel, results: Path, jobs: int) -> Run:
 
 
 def _print(plan: Plan, revision: str, concerned: Affected, points: int, compared: int) -> None:
-    """How many points, and which changed lines none of them executes."""
+    """How many points, and which changed lines they leave out."""
     lines = [f"{points} of {counted(len(plan.points), 'point')} execute what changed since {revision}"]
     if concerned.why_all:
         lines = [f"every point can be concerned by what changed since {revision}: {first_of(concerned.why_all, 3)}"]

@@ -16,6 +16,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl.cli import panels
 from testctl.cli.exit_code import exit_code
 from testctl.cli.options import AsJson
+from testctl.system.temporary import temporary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,13 +86,14 @@ def analysed(
     if wrong := [file for file in files if not str(file).isprintable()]:
         raise PlanError(f"{str(wrong[0])!r}: want a file's name that can be shown")
     try:
-        chosen = choose([scan(path) for path in files], at, only)
-        try:
-            check_memory(chosen, files)
-        except TestbedError:
-            print("\n".join(lines(listed(chosen))))
-            raise
-        return analyse_files(files, writer(need_bytes(chosen)), chosen, _command(files, at, only)), chosen
+        with temporary("testctl-analyse-") as work:
+            chosen = choose([scan(path, work) for path in files], at, only)
+            try:
+                check_memory(chosen, files)
+            except TestbedError:
+                print("\n".join(lines(listed(chosen))))
+                raise
+            return analyse_files(files, writer(need_bytes(chosen)), chosen, _command(files, at, only)), chosen
     except RecordsError as error:
         raise PlanError(str(error)) from error
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which points a change of the kernel's source can concern: those that executed its lines before the change.
 
-In virtual time a point that does not execute what changed does the same as before.  So where a line can't be told, such
+In virtual time a point that does not execute what changed does the same as before.  So where a line is not known, such
 as the line of a structure in a header, every point counts as concerned.
 """
 
@@ -20,10 +20,10 @@ from testctl.coverage.table import Coverage, SourceFile
 from testctl.lab.coverage import COUNTED
 
 _NOT_BUILT = ("Documentation", "LICENSES", "samples", "scripts", "tools")
-"""Directories of a tree of which no kernel is made."""
+"""Directories of a tree that no kernel is made from."""
 _BUILDS = ("scripts/Makefile", "scripts/Kconfig", "scripts/kconfig")
 _HEADERS = "include/net/tcp*.h"
-"""Headers whose functions are in counted files; those of others can be in any file."""
+"""Headers whose functions are in counted files; other headers' can be in any file."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
 
@@ -106,8 +106,10 @@ def _whole(file: SourceFile) -> Counts:
 
 
 def _executions(file: SourceFile, line: int) -> Counts | None:
-    """Of a line; of one without code of its own those of the lines with code around it, in its function; None: it is in
-    no function."""
+    """A line's; without code of its own the most of the lines with code around it in its function.
+
+    None: it is in no function
+    """
     if line in file.lines:
         return file.lines[line]
     inside = [(first, last) for first, last in file.ends.items() if first <= line <= last]
@@ -128,7 +130,7 @@ def _is_apart(before: list[str], line: int, new: str) -> bool:
 
 
 def _hunks(diff: str) -> list[tuple[range, range]]:
-    """The lines of each hunk, before and after; of no lines: the place in front of which they would be."""
+    """The lines of each hunk, before and after; of no lines: the place that they would be in front of."""
     hunks = []
     for match in _HUNK.finditer(diff):
         first, count, new_first, new_count = (int(number or 1) for number in match.groups())

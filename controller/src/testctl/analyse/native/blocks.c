@@ -55,6 +55,8 @@ static int begin(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t
 	if (size < FILE_HEADER)
 		return 0;
 	walk->format = PCAP;
+	/* before 2.3 the two lengths were the other way round (pcap-savefile(5)) */
+	walk->swapped = half(walk, data + 4) == 2 && half(walk, data + 6) < 3;
 	walk->fraction_ns = magic == 0xa1b23c4d ? 1 : 1000;
 	walk->extra = magic == 0xa1b2cd34 ? KUZNETZOV : 0;
 	walk->interfaces[0].link = word(walk, data + 20) & 0xffff;
@@ -71,17 +73,19 @@ static int pcap_record(struct walk *walk, const uint8_t *data, uint64_t size,
 
 	if (size - *at < header)
 		return 0;
-	frame->captured = word(walk, record + 8);
-	frame->original = word(walk, record + 12);
+	frame->captured = word(walk, record + (walk->swapped ? 12 : 8));
+	frame->original = word(walk, record + (walk->swapped ? 8 : 12));
 	if (frame->captured > MOST_FRAME)
 		return damaged(walk, BAD_LENGTH);
-	fraction = word(walk, record + 4);
-	if (fraction >= NS / walk->fraction_ns)
-		return damaged(walk, BAD_FRACTION);
 	if (size - *at - header < frame->captured)
 		return 0;
+	fraction = word(walk, record + 4);
 	frame->time_ns =
 		(int64_t)word(walk, record) * NS + (int64_t)fraction * walk->fraction_ns;
+	if (fraction >= NS / walk->fraction_ns) {
+		walk->odd_time++;
+		frame->time_ns = walk->last_ns;
+	}
 	frame->bytes = record + header;
 	frame->link = walk->interfaces[0].link;
 	frame->side = NOT_SAID;

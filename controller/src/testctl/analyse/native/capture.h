@@ -13,7 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { RECENT = 4, COPY_NS = 1000000 };
+/* HOLES: gaps of the numbers seen that are remembered, the latest. */
+enum { RECENT = 4, HOLES = 4 };
 enum { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
 enum { INTERFACES = 256, NOT_KNOWN = 255, MOST_RECORD = 1 << 24, MOST_FRAME = 1 << 20 };
 
@@ -24,7 +25,6 @@ enum damage {
 	WHOLE,
 	NO_CAPTURE,    /* another magic number */
 	BAD_LENGTH,    /* of a record */
-	BAD_FRACTION,  /* of a second */
 	BAD_BLOCK,     /* of pcapng: its two lengths differ, or it is too short */
 	BAD_INTERFACE, /* of pcapng: a packet of one that was not described */
 	NO_MEMORY
@@ -60,6 +60,15 @@ struct segment {
 	bool partial; /* the checksum of one that its host's card was to complete */
 };
 
+/* Numbers that were not seen when the packet behind them passed, at `time_ns`, with this
+ * identification of IP (0: none). */
+struct hole {
+	int64_t time_ns;
+	uint32_t start, end;
+	uint32_t number;
+	uint32_t unused;
+};
+
 /*
  * A connection.  Its ends are 0, the sender of its first packet, and 1; [end] is of what
  * that end sent.  Times are in ns, -1 none.
@@ -72,21 +81,24 @@ struct connection {
 	int64_t recent_ns[2]
 			 [RECENT]; /* the last packets: their times and what they are */
 	uint64_t recent[2][RECENT];
+	struct hole holes[2][HOLES];
 	uint64_t bytes[2];	      /* payload */
 	uint32_t packets[2], data[2]; /* data: those with payload */
-	uint32_t again[2];	      /* with bytes below the highest seen */
+	uint32_t again[2];     /* with bytes that had been seen, or were lost before */
+	uint32_t reordered[2]; /* with bytes that another packet overtook */
 	uint32_t zero_windows[2], resets[2], fins[2], syns[2];
 	uint32_t outgoing[2], incoming[2]; /* the capture says that it was leaving its
 					      sender, arriving at the other end */
-	uint32_t partial[2], copies[2],
-		copies_again[2]; /* copies: of a packet just before */
+	uint32_t partial[2], copies[2];	   /* copies: of a packet just before */
+	uint32_t too_big[2]; /* ICMP messages that ask for smaller packets */
 	uint32_t isn[2], highest[2];
+	uint32_t acked[2];   /* the highest acknowledgement of its data */
 	uint32_t largest[2]; /* payload */
 	uint32_t before; /* the one of the same addresses and ports before it, + 1; 0 none
 			  */
 	uint32_t hash;
 	uint16_t port[2], mss[2];
-	uint8_t syn_seen[2], begun[2], ttl[2], syn_flags[2], ect[2];
+	uint8_t syn_seen[2], begun[2], ttl[2], syn_flags[2], ect[2], acks_seen[2];
 	int8_t wscale[2];
 	uint8_t family, opener; /* opener: the end that sent the SYN, or NOT_KNOWN */
 };
@@ -104,10 +116,13 @@ struct walk {
 	struct connection *connections;
 	uint32_t *slots;
 	const struct target *targets; /* (not owned) NULL: nothing is written */
-	uint8_t *output;	      /* (not owned) */
-	uint64_t size, used;	      /* of the output */
-	uint64_t at;		      /* in the file */
-	uint64_t frames, tcp, not_tcp, fragments, cut, without_time, unlisted;
+	const uint8_t *twice; /* (not owned) NULL: copies count; else of which connections
+				 they do not */
+	uint8_t *output;      /* (not owned) */
+	uint64_t size, used;  /* of the output */
+	uint64_t at;	      /* in the file */
+	uint64_t frames, tcp, not_tcp, fragments, cut, short_ip, without_time, odd_time;
+	uint64_t unlisted;
 	uint64_t unknown_link, backwards; /* frames; backwards: before the one in front */
 	int64_t backwards_ns, last_ns, first_ns, final_ns, highest_ns;
 	int64_t base_ns, offset_ns, drift_ppb, drift_from_ns; /* of what is written */
@@ -115,6 +130,8 @@ struct walk {
 	uint32_t known, extra;		 /* interfaces; bytes of a record header */
 	uint32_t some_link, fraction_ns; /* some_link: the last unknown one */
 	int32_t format, big_endian, damage, full;
+	int32_t swapped;  /* an old pcap: the two lengths change places */
+	int32_t verbatim; /* whole IP and TCP headers are written, of all connections */
 };
 
 /* The next record of data[*at..size): 1 there is a frame, 0 none (more bytes are needed,
@@ -123,7 +140,8 @@ int next_frame(struct walk *walk, const uint8_t *data, uint64_t size, uint64_t *
 	       struct frame *frame);
 bool find_segment(struct walk *walk, struct frame *frame, struct segment *segment);
 struct connection *note_segment(struct walk *walk, const struct frame *frame,
-				const struct segment *segment, int *end, bool *copy);
+				struct segment *segment, int *end, bool *copy);
+void note_too_big(struct walk *walk, const uint8_t *ip, uint32_t there);
 void write_segment(struct walk *walk, const struct frame *frame,
 		   const struct segment *segment, const struct target *target, int end);
 

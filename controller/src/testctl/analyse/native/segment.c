@@ -34,6 +34,8 @@ enum {
 enum { PPPOE = 0x8864, PPP_IPV4 = 0x21, PPP_IPV6 = 0x57, ANY = 0 };
 enum { TCP = 6, HOP_BY_HOP = 0, ROUTING = 43, FRAGMENT = 44, AH = 51, DESTINATION = 60 };
 enum { TCP_BYTES = 20, SLL_OUTGOING = 4 };
+/* ICMP's messages of path MTU discovery: RFC 1191, RFC 4443 3.2. */
+enum { ICMP = 1, UNREACHABLE = 3, TOO_BIG = 4, ICMPV6 = 58, TOO_BIG_V6 = 2 };
 
 /* Where the network header begins and its EtherType (ANY: by the version of IP); false:
  * none was captured. */
@@ -81,6 +83,7 @@ static bool network(struct walk *walk, struct frame *frame, uint32_t *at, uint16
 	case LINK_NULL:
 	case LINK_LOOP:
 		*at = 4;
+		walk->cut += captured < 4;
 		return captured >= 4;
 	case LINK_RAW:
 	case LINK_RAW_A:
@@ -131,6 +134,8 @@ static uint32_t behind_extensions(struct walk *walk, const uint8_t *ip, uint32_t
 		if (next != HOP_BY_HOP && next != ROUTING && next != DESTINATION &&
 		    next != FRAGMENT && next != AH) {
 			walk->not_tcp++;
+			if (next == ICMPV6 && there >= at + 8 && ip[at] == TOO_BIG_V6)
+				note_too_big(walk, ip + at + 8, there - at - 8);
 			return 0;
 		}
 		if (there < at + 8) {
@@ -159,6 +164,9 @@ static uint32_t internet(struct walk *walk, const uint8_t *ip, uint32_t there,
 		bytes = (ip[0] & 15) * 4U;
 		if (bytes < 20 || ip[9] != TCP) {
 			walk->not_tcp++;
+			if (bytes >= 20 && ip[9] == ICMP && there >= bytes + 8 &&
+			    ip[bytes] == UNREACHABLE && ip[bytes + 1] == TOO_BIG)
+				note_too_big(walk, ip + bytes + 8, there - bytes - 8);
 			return 0;
 		}
 		if (be16(ip + 6) & 0x3fff) {
@@ -213,7 +221,7 @@ bool find_segment(struct walk *walk, struct frame *frame, struct segment *segmen
 	}
 	segment->tcp_bytes = (segment->tcp[12] >> 4) * 4U;
 	if (segment->tcp_bytes < TCP_BYTES || total < bytes + segment->tcp_bytes) {
-		walk->not_tcp++;
+		walk->short_ip++;
 		return false;
 	}
 	segment->tcp_captured =

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import TestbedError
 from testctl.records.native import loaded
 
 NOT_KNOWN = 255
-WHOLE, NO_CAPTURE, BAD_LENGTH, BAD_FRACTION, BAD_BLOCK, BAD_INTERFACE, NO_MEMORY = range(7)
+WHOLE, NO_CAPTURE, BAD_LENGTH, BAD_BLOCK, BAD_INTERFACE, NO_MEMORY = range(6)
 """enum damage"""
 
 
@@ -26,22 +26,27 @@ class Interface(ctypes.Structure):
     _fields_ = [("per_second", c_uint64), ("offset_s", c_int64), *_of(c_uint32, "link", "decimal")]
 
 
+class Hole(ctypes.Structure):
+    _fields_ = [("time_ns", c_int64), *_of(c_uint32, "start", "end", "number", "unused")]
+
+
 class Connection(ctypes.Structure):
     _fields_ = [
         ("address", c_uint8 * 16 * 2),
         *_of(c_int64, "first_ns", "last_ns", "syn_ns", "synack_ns", "ack_ns", "silent_ns"),
         ("recent_ns", c_int64 * 4 * 2),
         ("recent", c_uint64 * 4 * 2),
+        ("holes", Hole * 4 * 2),
         ("bytes", c_uint64 * 2),
         *_of(
             c_uint32 * 2,
-            *("packets", "data", "again", "zero_windows", "resets", "fins", "syns", "outgoing", "incoming", "partial"),
-            *("copies", "copies_again"),
-            *("isn", "highest", "largest"),
+            *("packets", "data", "again", "reordered", "zero_windows", "resets", "fins", "syns"),
+            *("outgoing", "incoming", "partial", "copies", "too_big"),
+            *("isn", "highest", "acked", "largest"),
         ),
         *_of(c_uint32, "before", "hash"),
         *_of(c_uint16 * 2, "port", "mss"),
-        *_of(c_uint8 * 2, "syn_seen", "begun", "ttl", "syn_flags", "ect"),
+        *_of(c_uint8 * 2, "syn_seen", "begun", "ttl", "syn_flags", "ect", "acks_seen"),
         ("wscale", c_int8 * 2),
         *_of(c_uint8, "family", "opener"),
     ]
@@ -59,14 +64,14 @@ class Walk(ctypes.Structure):
     _fields_ = [
         ("interfaces", Interface * 256),
         ("connections", POINTER(Connection)),
-        *_of(c_void_p, "slots", "targets", "output"),
+        *_of(c_void_p, "slots", "targets", "twice", "output"),
         *_of(c_uint64, "size", "used"),
-        *_of(c_uint64, "at", "frames", "tcp", "not_tcp", "fragments", "cut", "without_time", "unlisted"),
-        *_of(c_uint64, "unknown_link", "backwards"),
+        *_of(c_uint64, "at", "frames", "tcp", "not_tcp", "fragments", "cut", "short_ip", "without_time", "odd_time"),
+        *_of(c_uint64, "unlisted", "unknown_link", "backwards"),
         *_of(c_int64, "backwards_ns", "last_ns", "first_ns", "final_ns", "highest_ns"),
         *_of(c_int64, "base_ns", "offset_ns", "drift_ppb", "drift_from_ns"),
         *_of(c_uint32, "count", "capacity", "mask", "most", "known", "extra", "some_link", "fraction_ns"),
-        *_of(c_int32, "format", "big_endian", "damage", "full"),
+        *_of(c_int32, "format", "big_endian", "damage", "full", "swapped", "verbatim"),
     ]
 
 

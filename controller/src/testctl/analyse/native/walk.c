@@ -16,9 +16,19 @@ enum {
 	FIRST = 1024,
 	ETHERNET = 14,
 	RECORD = 16,
-	MOST_WRITTEN = RECORD + ETHERNET + 40 + 60
+	MOST_IP_HEADER = 2048, /* with extensions */
+	MOST_WRITTEN = RECORD + 16 + MOST_IP_HEADER + 60
 };
 enum { OPTION_MSS = 2, OPTION_WSCALE = 3, NS = 1000000000, MOST_IP = 65535 };
+enum { COOKED = 16, COOKED_OUTGOING = 4, COOKED_OTHER = 3 };
+enum {
+	COPY_NS = 1000000,
+	COPY_NUMBERED_NS = 50000000,
+	OVERTAKEN_NS = 3000000,
+	BEFORE_BEGIN =
+		1 << 16, /* bytes that a capture's first packet may have overtaken */
+	MOST_OVERTAKEN_NS = NS
+};
 
 static uint32_t hash_of(const struct segment *segment)
 {
@@ -190,50 +200,170 @@ static void note_handshake(struct connection *known, const struct frame *frame,
 	}
 }
 
+/* IP's identification; 0: it has none. */
+static uint16_t number_of(const struct segment *segment)
+{
+	return segment->family == 4 ? be16(segment->ip + 4) : 0;
+}
+
 /*
  * Whether the capture had the same packet just before, as where it passed two interfaces:
  * the same TCP header, and the same identification of IP, which a TCP that sends again
- * renews. Without one ACKs alone may be alike.
+ * renews. Without one ACKs and resets may be alike.
  */
 static bool is_copy(struct connection *known, const struct frame *frame,
 		    const struct segment *segment, int end)
 {
-	uint16_t number = segment->family == 4 ? be16(segment->ip + 4) : 0;
-	uint64_t content = number + 1U;
+	uint16_t number = number_of(segment);
+	uint64_t content = ((uint64_t)segment->payload << 17 | number) + 1U;
 	uint32_t at = known->packets[end] % RECENT;
 	bool copy = false;
 
-	if (!number && !segment->payload && !(segment->flags & (SYN | FIN | RST)))
+	if (!number && !segment->payload && !(segment->flags & (SYN | FIN)))
 		return false;
 	for (uint32_t i = 4; i + 4 <= segment->tcp_captured; i += 4)
 		content = (content ^ be32(segment->tcp + i)) * 0x9e3779b97f4a7c15ULL;
 	for (int i = 0; i < RECENT; i++)
 		copy |= known->recent[end][i] == content &&
-			frame->time_ns - known->recent_ns[end][i] <= COPY_NS;
+			frame->time_ns - known->recent_ns[end][i] <=
+				(number ? COPY_NUMBERED_NS : COPY_NS);
 	known->recent[end][at] = content;
 	known->recent_ns[end][at] = frame->time_ns;
 	return copy;
 }
 
-/* Count a segment to its connection; NULL: there are too many of them. */
-struct connection *note_segment(struct walk *walk, const struct frame *frame,
-				const struct segment *segment, int *end, bool *copy)
+/* A round trip by the handshake, wherever it was captured; 0: not known. */
+static int64_t round_trip(const struct connection *known)
 {
-	struct connection *known = find(walk, frame, segment, end);
+	return known->ack_ns >= 0 && known->syn_ns >= 0 ? known->ack_ns - known->syn_ns
+							: 0;
+}
+
+/* Numbers that were not seen: in place of the oldest such ones. */
+static void add_hole(struct connection *known, int end, struct hole added)
+{
+	struct hole *oldest = known->holes[end];
+
+	for (int i = 0; i < HOLES; i++) {
+		struct hole *hole = known->holes[end] + i;
+
+		if (hole->start == hole->end) {
+			oldest = hole;
+			break;
+		}
+		if (hole->time_ns < oldest->time_ns)
+			oldest = hole;
+	}
+	*oldest = added;
+}
+
+/*
+ * Whether data below the highest number was overtaken: none of it was seen, and it left
+ * before the packet that overtook it. IP's identification says so; without one, that it
+ * is late by less than a round trip, in which no sender learns of a loss, and by no more
+ * than packets take other ways. What fills a hole otherwise was lost before the capture.
+ */
+static bool was_overtaken(struct connection *known, const struct frame *frame,
+			  const struct segment *segment, int end)
+{
+	uint32_t first = segment->seq, last = first + (uint32_t)segment->payload;
+	uint16_t number = number_of(segment);
+	int64_t round_ns = round_trip(known);
+
+	for (int i = 0; i < HOLES; i++) {
+		struct hole *hole = known->holes[end] + i;
+		struct hole was = *hole;
+		int64_t late_ns = frame->time_ns - was.time_ns;
+		int64_t most_ns = MOST_OVERTAKEN_NS;
+
+		if ((int32_t)(first - was.start) < 0 || (int32_t)(was.end - last) < 0)
+			continue;
+		hole->end = first;
+		if (last != was.end)
+			add_hole(known, end,
+				 (struct hole){ .time_ns = was.time_ns,
+						.start = last,
+						.end = was.end,
+						.number = was.number });
+		if (!number || !was.number)
+			return late_ns <= OVERTAKEN_NS &&
+			       (!round_ns || late_ns < round_ns);
+		if (round_ns)
+			most_ns = round_ns > OVERTAKEN_NS ? round_ns : OVERTAKEN_NS;
+		return (int16_t)(number - was.number) < 0 && late_ns <= most_ns;
+	}
+	return false;
+}
+
+/*
+ * A keep-alive with an octet below the next number, when everything is acknowledged: the
+ * octet is no data (RFC 9293, 3.8.4) and is left out.
+ */
+static void leave_out_keepalive(const struct connection *known, struct segment *segment,
+				int end)
+{
+	if (segment->payload == 1 && known->begun[end] && known->acks_seen[end] &&
+	    !(segment->flags & (SYN | FIN | RST)) &&
+	    segment->seq + 1 == known->highest[end] &&
+	    (int32_t)(known->acked[end] - known->highest[end]) >= 0)
+		segment->payload = 0;
+}
+
+/* What the numbers of a segment say: sent again, overtaken, or new. */
+static void note_numbers(struct connection *known, const struct frame *frame,
+			 const struct segment *segment, int end)
+{
 	uint32_t last = segment->seq + (uint32_t)segment->payload +
 			!!(segment->flags & SYN) + !!(segment->flags & FIN);
+	int32_t ahead = (int32_t)(segment->seq - known->highest[end]);
+
+	if (segment->flags & ACK && (!known->acks_seen[!end] ||
+				     (int32_t)(segment->ack - known->acked[!end]) > 0)) {
+		known->acked[!end] = segment->ack;
+		known->acks_seen[!end] = 1;
+	}
+	if (segment->flags & RST && !segment->payload)
+		return;
+	if (known->begun[end] && segment->payload > 0 && ahead < 0) {
+		if (was_overtaken(known, frame, segment, end))
+			known->reordered[end]++;
+		else
+			known->again[end]++;
+	} else if (known->begun[end] ? ahead > 0 : !(segment->flags & SYN)) {
+		uint32_t start = known->begun[end] ? known->highest[end]
+						   : segment->seq - BEFORE_BEGIN;
+
+		add_hole(known, end,
+			 (struct hole){ .time_ns = frame->time_ns,
+					.start = start,
+					.end = segment->seq,
+					.number = number_of(segment) });
+	}
+	if (!known->begun[end] || (int32_t)(last - known->highest[end]) > 0)
+		known->highest[end] = last;
+	known->begun[end] = 1;
+}
+
+/* Count a segment to its connection; NULL: there are too many of them. */
+struct connection *note_segment(struct walk *walk, const struct frame *frame,
+				struct segment *segment, int *end, bool *copy)
+{
+	struct connection *known = find(walk, frame, segment, end);
 	int from = *end;
 
 	if (!known)
 		return NULL;
+	leave_out_keepalive(known, segment, from);
+	*copy = is_copy(known, frame, segment, from);
+	known->copies[from] += *copy;
+	if (*copy && walk->twice && walk->twice[known - walk->connections])
+		return known;
 	if (frame->time_ns - known->last_ns > known->silent_ns)
 		known->silent_ns = frame->time_ns - known->last_ns;
 	if (frame->time_ns > known->last_ns)
 		known->last_ns = frame->time_ns;
 	if (frame->time_ns < known->first_ns)
 		known->first_ns = frame->time_ns;
-	*copy = is_copy(known, frame, segment, from);
-	known->copies[from] += *copy;
 	known->packets[from]++;
 	known->bytes[from] += (uint32_t)segment->payload;
 	known->outgoing[from] += frame->side == OUTBOUND;
@@ -251,17 +381,32 @@ struct connection *note_segment(struct walk *walk, const struct frame *frame,
 		if ((uint32_t)segment->payload > known->largest[from])
 			known->largest[from] = (uint32_t)segment->payload;
 	}
-	if (segment->flags & RST && !segment->payload)
-		return known;
-	if (known->begun[from] && segment->payload > 0 &&
-	    (int32_t)(segment->seq - known->highest[from]) < 0) {
-		known->again[from]++;
-		known->copies_again[from] += *copy;
-	}
-	if (!known->begun[from] || (int32_t)(last - known->highest[from]) > 0)
-		known->highest[from] = last;
-	known->begun[from] = 1;
+	note_numbers(known, frame, segment, from);
 	return known;
+}
+
+/* An ICMP message that quotes a packet of a connection and asks for a smaller one. */
+void note_too_big(struct walk *walk, const uint8_t *ip, uint32_t there)
+{
+	struct segment quoted = { .ip = ip, .family = there ? ip[0] >> 4 : 0 };
+	uint32_t bytes = quoted.family == 4 ? (ip[0] & 15) * 4U : 40, slot;
+	int end;
+
+	if ((quoted.family != 4 && quoted.family != 6) || bytes < 20 ||
+	    there < bytes + 4 || ip[quoted.family == 4 ? 9 : 6] != 6 || !walk->count)
+		return;
+	quoted.sport = be16(ip + bytes);
+	quoted.dport = be16(ip + bytes + 2);
+	for (slot = hash_of(&quoted) & walk->mask; walk->slots[slot];
+	     slot = (slot + 1) & walk->mask) {
+		struct connection *known = &walk->connections[walk->slots[slot] - 1];
+
+		end = end_of(known, &quoted);
+		if (end >= 0) {
+			known->too_big[end]++;
+			return;
+		}
+	}
 }
 
 static void put16(uint8_t *at, uint32_t value)
@@ -338,6 +483,35 @@ void write_segment(struct walk *walk, const struct frame *frame,
 	walk->full = walk->size - walk->used < MOST_WRITTEN;
 }
 
+/* As a record of Linux cooked frames, with the headers as they are; for a file by time.
+ */
+static void write_verbatim(struct walk *walk, const struct frame *frame,
+			   const struct segment *segment)
+{
+	uint32_t ip_bytes = (uint32_t)(segment->tcp - segment->ip), size;
+	uint32_t total = ip_bytes + segment->tcp_bytes + (uint32_t)segment->payload;
+	int64_t since_ns = frame->time_ns - walk->base_ns;
+	uint8_t *to = walk->output + walk->used;
+	uint32_t header[4];
+
+	if (ip_bytes > MOST_IP_HEADER)
+		return;
+	size = COOKED + ip_bytes + segment->tcp_captured;
+	header[0] = (uint32_t)(since_ns / NS);
+	header[1] = (uint32_t)(since_ns % NS);
+	header[2] = size;
+	header[3] = COOKED + total;
+	memcpy(to, header, sizeof(header));
+	memset(to + RECORD, 0, COOKED);
+	put16(to + RECORD, frame->side == OUTBOUND  ? COOKED_OUTGOING
+			   : frame->side == INBOUND ? 0
+						    : COOKED_OTHER);
+	put16(to + RECORD + COOKED - 2, segment->family == 4 ? 0x0800 : 0x86dd);
+	memcpy(to + RECORD + COOKED, segment->ip, ip_bytes + segment->tcp_captured);
+	walk->used += RECORD + size;
+	walk->full = walk->size - walk->used < MOST_WRITTEN;
+}
+
 static void note_time(struct walk *walk, const struct frame *frame)
 {
 	if (!walk->frames++) {
@@ -377,6 +551,10 @@ uint64_t capture_feed(struct walk *walk, const uint8_t *data, uint64_t size)
 		note_time(walk, &frame);
 		if (!find_segment(walk, &frame, &segment))
 			continue;
+		if (walk->verbatim) {
+			write_verbatim(walk, &frame, &segment);
+			continue;
+		}
 		known = note_segment(walk, &frame, &segment, &end, &copy);
 		if (!known || !walk->targets)
 			continue;

@@ -25,6 +25,8 @@ from testctl.records.schema import CE, ECE, RST, SYN, Ints
 
 ROUND_TRIPS = 4
 NEVER = -1
+_ANY_WINDOW = 1 << 30
+"""More than TCP has."""
 _MS = 1_000_000
 _MIN_SPAN_MS = 50
 """Least time over which it is known whether TCP's time stamps count milliseconds."""
@@ -263,7 +265,7 @@ class BothEnds:
             trigger=ender >= 0 and came > before,
             trigger_wait_ns=held_ns,
             again_ns=again_ns,
-            window_room=una + int(self.acks_in["window"][before - 1]) - next_byte if before else 1 << 30,
+            window_room=una + self._window(self.acks_in, before) - next_byte if before else _ANY_WINDOW,
             mss=self.mss,
             ender_alone=self._alone(ender),
             timer=self.timers.get(int(out.index[ender]), "") if ender >= 0 else "",
@@ -273,6 +275,15 @@ class BothEnds:
             under_way_ns=self._under_way_ns(end_ns),
             **self._at_receiver(una, next_byte, end_ns if sent_by < 0 else sent_by, start_ns),
         )
+
+    def _window(self, acks: Rows, before: int) -> int:
+        """The window of the ACK before this one.  Without both SYNs its scale is unknown, and only 0 is known."""
+        window = int(acks["window"][before - 1])
+        return window if self._scaled or not window else _ANY_WINDOW
+
+    @cached_property
+    def _scaled(self) -> bool:
+        return bool((self.out["flags"] & SYN).any() and (self._back["flags"] & SYN).any())
 
     def _trigger_sent(self, before: int, came: int) -> int:
         """When the receiver sent the first ACK that came just before the end; -1 when there is none."""
@@ -354,7 +365,7 @@ class BothEnds:
             left, byte, length = self.lost
             lost = min(missing, int(length[(left <= start_ns) & (byte + length > una) & (byte < next_byte)].sum()))
             owed = max(in_order - acked, 0) if len(self.flow.acks_out) else NEVER
-            refused = owed > 0 and answers > 0 and acked + int(acknowledged["window"][answers - 1]) < in_order
+            refused = owed > 0 and answers > 0 and acked + self._window(acknowledged, answers) < in_order
             if owed > 0 and not refused:
                 dropped = in_order - max(self._kept(arrivals, in_order), acked)
                 missing, lost, owed = missing + dropped, lost + dropped, owed - dropped
