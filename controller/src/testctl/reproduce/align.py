@@ -19,22 +19,22 @@ _EVERY = (*_PACKET, "time_ns", "segs", "window", *SACK_EDGES)
 NEAR_NS = 50_000
 """Difference of times up to which data was sent at the same time: what a host takes for a step varies."""
 WITHIN = 0.02
-"""Relative difference up to which throughput, losses and completion are the same."""
+"""Relative difference up to which sending rate, losses and completion are the same."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """What a flow did: bit/s of its frames from the first to the last data, retransmissions, and ns from its SYN to the
-    last acknowledgement of data."""
+    """What a flow did: bit/s of its frames at the sender from the first to the last data, retransmissions, and ns from
+    its SYN to the last acknowledgement of data."""
 
-    throughput_bps: float
+    sent_bps: float
     retransmitted: int
     completion_ns: int
 
     def apart(self, other: Sum) -> tuple[str, ...]:
         """The names of those that differ by more than WITHIN."""
         pairs = {
-            "throughput": (self.throughput_bps, other.throughput_bps),
+            "sending rate": (self.sent_bps, other.sent_bps),
             "losses": (self.retransmitted, other.retransmitted),
             "completion": (self.completion_ns, other.completion_ns),
         }
@@ -177,7 +177,7 @@ def sums_words(sums: tuple[Sum, Sum]) -> str:
     """Capture → candidate."""
     a, b = sums
     return (
-        f"throughput {show_rate(a.throughput_bps)} → {show_rate(b.throughput_bps)}, "
+        f"sent at {show_rate(a.sent_bps)} → {show_rate(b.sent_bps)}, "
         f"retransmissions {a.retransmitted} → {b.retransmitted}, "
         f"completion {show_time(a.completion_ns)} → {show_time(b.completion_ns)}"
     )

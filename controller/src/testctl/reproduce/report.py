@@ -22,13 +22,27 @@ def result_text(inferred: Inferred, trials: Sequence[Trial], closest: Trial | No
         apart = closest.alignment.apart.get(name)
         verdict = f"more than {WITHIN:.0%} apart: {', '.join(apart)}" if apart else f"within {WITHIN:.0%}"
         lines.append(f"{name}: {sums_words(sums)} ({verdict})")
-    alike = [
-        trial for trial in trials if trial is not closest and trial.alignment and trial.rank[:2] == closest.rank[:2]
-    ]
-    lines += [f"as close by data packets: {_values(trial)}" for trial in alike]
-    lines += [f"not reproduced: {text}" for text in inferred.unknown]
+    lines += [f"as close by data packets: {_values(trial)}" for trial in _alike(trials, closest)]
+    lines += [f"not reproduced: {text}" for text in _unknown(inferred, closest)]
     lines.append("other causes of the same packets can't be excluded")
     return "\n".join([*lines, *([f"wrote {plan}"] if plan else [])])
+
+
+def _alike(trials: Sequence[Trial], closest: Trial | None) -> list[Trial]:
+    """Other candidates that are as close by data packets."""
+    return [
+        trial
+        for trial in trials
+        if closest and trial is not closest and trial.alignment and trial.rank[:2] == closest.rank[:2]
+    ]
+
+
+def _unknown(inferred: Inferred, closest: Trial | None) -> list[str]:
+    """Everything that no candidate has."""
+    if closest is None or closest.alignment is None or closest.alignment.whole:
+        return list(inferred.unknown)
+    why = "the cause of the first difference; most often a pause of the application while its socket held unsent data"
+    return [*inferred.unknown, why]
 
 
 def _values(trial: Trial) -> str:
@@ -40,7 +54,8 @@ def to_json(inferred: Inferred, trials: Sequence[Trial], closest: Trial | None, 
     return {
         "plan": str(plan) if plan else None,
         "closest": dict(closest.values) if closest else None,
-        "unknown": list(inferred.unknown),
+        "as_close": [dict(trial.values) for trial in _alike(trials, closest)],
+        "unknown": _unknown(inferred, closest),
         "trials": [
             {
                 "values": dict(trial.values),
