@@ -38,6 +38,7 @@ class Bench:
     most    points that a mutant is tried at
     until   time.monotonic() after which no other mutant is begun
     say     is called with a line of text
+    own     each mutant is tried at the points of the plan with its number alone: the first mutant's is plan 0
     """
 
     campaign: Campaign
@@ -48,6 +49,7 @@ class Bench:
     most: int
     until: float
     say: Callable[[str], None]
+    own: bool = False
     records: dict[int, Record] = field(default_factory=dict)
     detected: Counter[tuple[str, At]] = field(default_factory=Counter)
     tries: Counter[At] = field(default_factory=Counter)
@@ -150,7 +152,8 @@ class Bench:
             detected = 4 * self.detected[function, at] + self.detected["", at] + 1
             return detected / (self.tries[at] + 2) / max(usual[at].wall_s, 0.1)
 
-        return sorted((at for at in usual if usual[at].differs(mutant.number)), key=worth, reverse=True)
+        own = (at for at in usual if not self.own or at[0] == mutant.number - 1)
+        return sorted((at for at in own if usual[at].differs(mutant.number)), key=worth, reverse=True)
 
     def _count(self, record: Record) -> None:
         """Keep a record, for the order of later mutants' points too."""
@@ -162,9 +165,10 @@ class Bench:
 
     def _line(self, record: Record) -> str:
         site = self.mutants[record.number - 1].site
-        done, left = len(self.records) + len(self.absent), max(0, round((self.until - time.monotonic()) / 60))
+        done, left_s = len(self.records) + len(self.absent), self.until - time.monotonic()
         where = f"{site.file.rpartition('/')[2]}:{site.line} {site.operator}"
-        return f"[{done}/{len(self.mutants)}] {where} … {record.verdict} {record.wall_s:.1f} s, {left} min left"
+        left = "" if left_s == float("inf") else f", {max(0, round(left_s / 60))} min left"
+        return f"[{done}/{len(self.mutants)}] {where} … {record.verdict} {record.wall_s:.1f} s{left}"
 
 
 def _append(file: IO[str], line: Mapping[str, Any]) -> None:
