@@ -168,12 +168,14 @@ def _captures(data: bytes) -> None:
     """A file as `testctl analyse` reads and judges it, without its report."""
     path = _scratch() / "anybodys"
     path.write_bytes(data[1:])
-    try:
-        chosen = choose([scan(path)], (None, "client", "server", "between")[data[0] % 4] if data else None)
-        records, notes = records_and_notes(chosen, _scratch())
-    except TestctlError as error:
-        _check_text(error)
-        return
+    with tempfile.TemporaryDirectory(dir=_scratch()) as work:
+        try:
+            at = (None, "client", "server", "between")[data[0] % 4] if data else None
+            chosen = choose([scan(path, Path(work))], at)
+            records, notes = records_and_notes(chosen, _scratch())
+        except TestctlError as error:
+            _check_text(error)
+            return
     records, _ = assess_capture(with_what_is_known(records, chosen, notes))
     records.packets.validate(full=True)
     assert records.packets.num_rows <= chosen.packets  # copies are left out
