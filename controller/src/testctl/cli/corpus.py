@@ -141,13 +141,12 @@ def _entry(bug: Bug, record: Record) -> dict[str, Any]:
 
 
 def _print(entries: Sequence[dict[str, Any]], console: Console) -> None:
-    table = Table("bug", "in Linux", "detected by", box=None, header_style="bold", pad_edge=False)
+    table = Table("bug", "fixed in", "detected by", box=None, header_style="bold", pad_edge=False)
     for entry in entries:
-        years = f"{entry['since'] or '?'} to {entry['fixed'] or '?'}"
         how = next(iter(entry["detected"].values()), entry["verdict"])
         if wrong := entry.get("without"):
             how = f"its plan does not pass without it: {wrong[0]}"
-        table.add_row(entry["name"], years, Text(how))
+        table.add_row(entry["name"], entry["fixed"], Text(how))
     console.print(table)
     detected = sum(bool(entry["detected"]) for entry in entries)
     console.print(f"{detected} of {counted(len(entries), 'bug')} detected", highlight=False)

@@ -25,6 +25,7 @@ _BUILDS = ("scripts/Makefile", "scripts/Kconfig", "scripts/kconfig")
 _HEADERS = "include/net/tcp*.h"
 """Headers whose functions are in counted files; other headers' can be in any file."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_LEAVES = re.compile(r"\s*(?:return\s+[^()]*;|return;|break;|continue;|goto\s)")
 _NO_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
 
 
@@ -89,7 +90,7 @@ def _add(result: Affected, name: str, file: SourceFile, change: Change, compiled
         for line in removed or range(removed.start - 1, removed.start + 1):
             if removed and not before[line - 1].strip():
                 continue
-            counts = _executions(file, numbers.get(line, line))
+            counts = _executions(file, line, before, numbers)
             if counts is None and name.endswith(".h"):
                 result.why_all.append(f"{name}:{line} is outside of functions")
                 break
@@ -105,21 +106,48 @@ def _whole(file: SourceFile) -> Counts:
     return total
 
 
-def _executions(file: SourceFile, line: int) -> Counts | None:
-    """A line's; without code of its own the most of the lines with code around it in its function.
+def _executions(file: SourceFile, line: int, text: list[str], numbers: Mapping[int, int]) -> Counts | None:
+    """A statement's; without code of its own the most of the lines with code around it in its function.
 
-    None: it is in no function
+    The compiler joins the ends of a function, so that a statement which only leaves it can have the counts of another:
+    the last line before that is not within a deeper block counts too.
+
+    text: of the file; numbers: its lines as they were compiled.  None: the line is in no function
     """
-    if line in file.lines:
-        return file.lines[line]
-    inside = [(first, last) for first, last in file.ends.items() if first <= line <= last]
+    place = numbers.get(line, line)
+    inside = [(first, last) for first, last in file.ends.items() if first <= place <= last]
     if not inside:
-        return None
+        return file.lines.get(place)
     first, last = max(inside)
-    coded = sorted(number for number in file.lines if first <= number <= last)
-    around = [max((n for n in coded if n < line), default=first), min((n for n in coded if n > line), default=last)]
-    counts = [file.lines[number] for number in around if number in file.lines]
+    own = text[line - 1] if line <= len(text) else ""
+    begin = _begin(text, line)
+    there = [n for n in range(numbers.get(begin, begin), place + 1) if n in file.lines]
+    if not there or _LEAVES.match(own):
+        coded = sorted(number for number in file.lines if first <= number <= last)
+        there += [*[n for n in coded if n < place][-1:], *[n for n in coded if n > place][:1]]
+    if _LEAVES.match(own):
+        above_it = (n for n in range(line - 1, 0, -1) if numbers.get(n, n) in file.lines)
+        outer = (n for n in above_it if _depth(text, n) <= _depth(text, line))
+        there += [numbers.get(n, n) for n in [next(outer, line)] if first <= numbers.get(n, n) <= last]
+    counts = [file.lines[number] for number in there if number in file.lines]
     return np.stack(counts).max(axis=0) if counts else None
+
+
+def _begin(text: list[str], line: int) -> int:
+    """The first line of what stands in parentheses that are open at a line; the line itself where none are."""
+    begin, still_open = line, 0
+    for number in range(line - 1, 0, -1):
+        above = text[number - 1].strip()
+        if not above or above.endswith((";", "{", "}", ":")):
+            break
+        still_open += above.count("(") - above.count(")")
+        begin = number if still_open > 0 else begin
+    return begin
+
+
+def _depth(text: list[str], line: int) -> int:
+    own = text[line - 1].expandtabs()
+    return len(own) - len(own.lstrip())
 
 
 def _is_apart(before: list[str], line: int, new: str) -> bool:
