@@ -12,7 +12,12 @@ needs_faketime = pytest.mark.skipif(FAKETIME is None, reason="needs faketime: ap
 
 
 def faked(offset: str, *words: str) -> list[str]:
-    """What starts a program whose clock is wrong."""
+    """What starts a program whose clock is wrong.
+
+    offset: FAKETIME, which holds for all of a program's threads. An offset from a file that is read at each call
+      (FAKETIME_TIMESTAMP_FILE with FAKETIME_NO_CACHE) is missed by 1 reading of 1,000 while another thread reads it:
+      only for a clock that steps, where one true reading among many false ones changes nothing.
+    """
     return [
         "env",
         f"LD_PRELOAD={FAKETIME}",

@@ -261,14 +261,15 @@ def test_drift_makes_a_point_invalid(rack: Bed) -> None:
 def test_a_clock_steps(rack: Bed) -> None:
     """A clock that is wrong is refused; one that steps during a point makes it invalid."""
     rack.kill("alpha", signal.SIGTERM)
-    offset = rack.where / "offset"
-    offset.write_text("+5s\n", encoding="ascii")
-    rack.start("alpha", *faked(f"FAKETIME_TIMESTAMP_FILE={offset}", "FAKETIME_NO_CACHE=1"))
+    rack.start("alpha", *faked("FAKETIME=+5s"))
     rack.ends(rack.run(*ONE), 3)
     found = re.findall(r"its clock is \+(\S+) s \(give or take (\S+) s\)", " ".join(reasons(rack, "broken")))
     assert found, points(rack)
     assert all(abs(float(off) - 5) <= float(error) + 0.01 for off, error in found)
+    rack.kill("alpha", signal.SIGTERM)
+    offset = rack.where / "offset"
     offset.write_text("+0s\n", encoding="ascii")
+    rack.start("alpha", *faked(f"FAKETIME_TIMESTAMP_FILE={offset}", "FAKETIME_NO_CACHE=1"))
     process = rack.run(*ONE, *SLOW)
     rack.reaches("switch Start ended", process)
     offset.write_text("+2s\n", encoding="ascii")
