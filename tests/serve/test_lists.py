@@ -152,6 +152,26 @@ def test_a_comparison_begins_with_headline_metrics_better_or_worse(open_shown: A
     assert others == sorted(others, key=["▼ worse", "▲ better", ""].index)
 
 
+def test_figures_beside_each_other_have_the_same_axis(open_shown: Any, shown: Shown) -> None:
+    """Also where the values of one of them alone are so far apart that its axis is logarithmic."""
+
+    def far_apart(route: Any) -> None:
+        figure = route.fetch().json()
+        figure["range"][0] = figure["range"][1] / 1000
+        figure["spec"]["encoding"]["y"]["scale"] = {"type": "log"}
+        route.fulfill(json=figure)
+
+    page = open_shown(shown.at("#/compare"))
+    page.route("**/points/loss/figures/rtt?*", far_apart)
+    page.goto(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"))
+    wait(page, "all")
+    drawn = page.locator("[aria-label^='Round-trip time']").evaluate_all("all => all.map(({ chart }) => chart)")
+    first, second = (chart for chart in drawn if chart)
+    assert first["range"] == second["range"]
+    assert first["range"][0] > 0
+    assert first["spec"]["encoding"]["y"]["scale"] == second["spec"]["encoding"]["y"]["scale"] == {"type": "log"}
+
+
 def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: Shown) -> None:
     for place, what in (("", "runs"), ("#/plan/flows", "plan"), ("#/run/{flows}", "run")):
         page = opened(open_shown, shown, place, what)

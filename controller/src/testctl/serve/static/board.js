@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of one point, or of two beside each other, over one window of time that all of them share.
-import { drawChart, union } from "./chart.js";
+import { alike, drawChart, union } from "./chart.js";
 import { ask, choose, drawn, isExport, make, showIn, showTime, at, say } from "./dom.js";
 
 const SHORTEST = 20; // ns, of a window
@@ -180,6 +180,7 @@ export class Board {
       }
     }));
     if (signal.aborted) { row.stale = true; return; }
+    alike(found);
     const range = union(found);
     cells.forEach((cell, i) => { if (cell.has) cell.last = [found[i], range, view]; });
     await Promise.all(cells.map((cell, i) => cell.has && this.draw(row, cell, found[i], range, view)));

@@ -9,6 +9,16 @@ const rows = (columns) => {
 // Of figures side by side: the least and the greatest value of all.
 export const union = (charts) => charts.filter((one) => one?.range).map((one) => one.range)
   .reduce((all, one) => (all ? [Math.min(all[0], one[0]), Math.max(all[1], one[1])] : one), null);
+// Of figures side by side: where one has a logarithmic axis all have.
+const isLog = (chart) => chart?.spec?.encoding?.y?.scale?.type === "log";
+export const alike = (charts) => {
+  if (!charts.some(isLog)) return;
+  for (const chart of charts.filter((one) => one?.range && !isLog(one))) {
+    const least = Math.min(...Object.values(chart.data).flatMap(({ y }) => y ?? []).filter((value) => value > 0));
+    chart.range = [Math.min(least, chart.range[1]) / 1.2, chart.range[1]];
+    chart.spec.encoding.y.scale = { type: "log" };
+  }
+};
 const ranged = (spec, kind, range) => {
   if (!kind || !range) return spec;
   const [size, unit] = units[kind](Math.max(Math.abs(range[0]), Math.abs(range[1])));
