@@ -172,6 +172,19 @@ def test_figures_beside_each_other_have_the_same_axis(open_shown: Any, shown: Sh
     assert first["spec"]["encoding"]["y"]["scale"] == second["spec"]["encoding"]["y"]["scale"] == {"type": "log"}
 
 
+def test_on_paper_a_figure_stands_with_its_title_and_nothing_is_to_be_pressed(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"))
+    wait(page, "all")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.emulate_media(media="print")
+    assert not page.get_by_role("toolbar").is_visible()
+    assert not page.get_by_role("searchbox").is_visible()
+    figures = page.locator("figure", has=page.locator("canvas"))
+    assert set(figures.evaluate_all("all => all.map((one) => getComputedStyle(one).breakInside)")) == {"avoid"}
+    blank = "all => all.map((one) => one.offsetHeight - one.querySelector('canvas').offsetHeight)"
+    assert max(page.locator(".plot", has=page.locator("canvas")).evaluate_all(blank)) < 10
+
+
 def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: Shown) -> None:
     for place, what in (("", "runs"), ("#/plan/flows", "plan"), ("#/run/{flows}", "run")):
         page = opened(open_shown, shown, place, what)
