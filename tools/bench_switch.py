@@ -121,7 +121,7 @@ def packet_rate(seconds: float = 1.0) -> float:
     """Packets a second that reach the sink."""
     with packets.inside(SINK):
         drop = load.load_program(packets.SCHED_CLS, "drop", packets.PASS)
-        qdisc.put_clsact("eth0", "drop", {qdisc.INGRESS: drop})
+        qdisc.put_clsact("eth0", [("drop", qdisc.INGRESS, drop)])
     with packets.inside(SWITCH):
         packets.enable("a")
         packets.flood("a", frame(), 0.2)

@@ -55,7 +55,7 @@ def build() -> tuple[Object, EbpfDriver, list[socket.socket]]:
         loaded.map("port_of").update(struct.pack("=I", index), struct.pack("=I", number))
         value = struct.pack("=2I", 0, index).ljust(loaded.map("ports").value_bytes, b"\0")
         loaded.map("ports").update(struct.pack("=I", number), value)
-        ingress.attach(f"to_{number}", loaded.program("switch_ingress"), ebpf_ports.FILTER)
+        ingress.attach(f"to_{number}", (ebpf_ports.FILTER, loaded.program("switch_ingress")))
         end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         end.bind((f"end_{number}", 3))
         end.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)

@@ -121,8 +121,8 @@ def _attach(device: str, queue: Queue) -> None:
         loaded.map(_MAP).update(bytes(4), _QUEUE.pack(*astuple(queue)))
         counting.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_BPF, loaded.program(_LEFT))
         counting.bind((device, _ETH_P_ALL))
-        programs = {qdisc.INGRESS: loaded.program(_RETURNED), qdisc.EGRESS: loaded.program(_SENT)}
-        qdisc.put_clsact(device, _NAME, programs)
+        programs = ((qdisc.INGRESS, _RETURNED), (qdisc.EGRESS, _SENT))
+        qdisc.put_clsact(device, [(_NAME, parent, loaded.program(program)) for parent, program in programs])
     except (TestbedError, OSError) as error:
         counting.close()
         with suppress(netlink.NetlinkError):

@@ -63,6 +63,7 @@ def _library() -> ctypes.CDLL:
         "bpf_map__value_size": (c_uint, [c_void_p]),
         "bpf_map__max_entries": (c_uint, [c_void_p]),
         "bpf_map__set_max_entries": (c_int, [c_void_p, c_uint]),
+        "bpf_map__reuse_fd": (c_int, [c_void_p, c_int]),
         "bpf_object__find_map_by_name": (c_void_p, [c_void_p, c_char_p]),
         "bpf_map__attach_struct_ops": (c_void_p, [c_void_p]),
         "bpf_map__set_initial_value": (c_int, [c_void_p, c_void_p, c_size_t]),
@@ -232,10 +233,15 @@ class Object:
     """A loaded BPF object: its maps by name, its programs' file descriptors.  close() releases all of it."""
 
     def __init__(
-        self, path: Path, constants: Mapping[str, bytes] | None = None, entries: Mapping[str, int] | None = None
+        self,
+        path: Path,
+        constants: Mapping[str, bytes] | None = None,
+        entries: Mapping[str, int] | None = None,
+        shared: Mapping[str, Map] | None = None,
     ) -> None:
         """constants: the bytes of sections that are only read; the verifier takes them as known
         entries: of maps that get another size than the object says, in what their max_entries count
+        shared: maps of another object that take the place of this one's of their names
         """
         library = _library()
         _log.clear()
@@ -253,6 +259,11 @@ class Object:
             if not handle or library.bpf_map__set_max_entries(handle, count):
                 self.close()
                 raise TestbedError(f"{path}: want a map {name} for {count} entries; got {_why() if handle else 'none'}")
+        for name, of_other in (shared or {}).items():
+            handle = library.bpf_object__find_map_by_name(self._handle, name.encode())
+            if not handle or library.bpf_map__reuse_fd(handle, of_other.fd):
+                self.close()
+                raise TestbedError(f"{path}: want a map {name} to share; got {_why() if handle else 'none'}")
         if library.bpf_object__load(self._handle):
             why = _why()
             self.close()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testctl_agent.network import netlink as nl
@@ -190,14 +190,14 @@ def delete_qdisc(device: str, handle: int, parent: int) -> None:
     make(_change(nl.RTM_DELQDISC, 0, device, handle, parent))
 
 
-def put_clsact(device: str, name: str, programs: Mapping[int, int]) -> None:
+def put_clsact(device: str, programs: Sequence[tuple[str, int, int]]) -> None:
     """Make a clsact qdisc with loaded programs that themselves say what becomes of a packet.
 
-    programs  INGRESS or EGRESS -> file descriptor; the filters are called `name`
+    programs  (the filter's name, INGRESS or EGRESS, file descriptor), in the order in which they see a packet
     """
     changes = [new_qdisc(device, "clsact", CLSACT_HANDLE, CLSACT)]
-    info = (1 << 16) | _ETH_P_ALL_BIG_ENDIAN
-    for parent, program in programs.items():
+    for priority, (name, parent, program) in enumerate(programs, 1):
+        info = (priority << 16) | _ETH_P_ALL_BIG_ENDIAN
         options = nl.u32(_BPF_FD, program) + nl.text(_BPF_NAME, name) + nl.u32(_BPF_FLAGS, _BPF_DIRECT_ACTION)
         flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
         changes.append(_change(nl.RTM_NEWTFILTER, flags, device, 1, parent, "bpf", options, info))

@@ -15,11 +15,12 @@ def program(device: str, name: str) -> int | None:
     return next((number for own, number in filters if own == name), None)
 
 
-def attach(device: str, program_fd: int, name: str) -> None:
-    """Put a program there.  TestbedError when somebody else's clsact is."""
+def attach(device: str, *programs: tuple[str, int]) -> None:
+    """Put programs there: (the filter's name, file descriptor), in their order.  TestbedError when somebody else's
+    clsact is."""
     if any(q.parent == qdisc.CLSACT for q in qdisc.qdiscs(device)):
         raise TestbedError(f"device {device}: want no clsact or ingress qdisc; got one that testctl did not make")
-    qdisc.put_clsact(device, name, {qdisc.INGRESS: program_fd})
+    qdisc.put_clsact(device, [(name, qdisc.INGRESS, fd) for name, fd in programs])
 
 
 def detach(device: str, name: str) -> None:

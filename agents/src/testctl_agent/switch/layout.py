@@ -215,6 +215,8 @@ class Layout:
     """A hash of the C that was compiled, its headers and the compiler's flags."""
     object: str = ""
     """A hash of the object."""
+    counts_waiting: bool = False
+    """Whether it has the map `waiting` (runtime/waiting.h)."""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -257,4 +259,5 @@ def from_json(text: str) -> Layout:
         raw["needed_bytes"],
         raw["sources"],
         raw["object"],
+        raw["counts_waiting"],
     )

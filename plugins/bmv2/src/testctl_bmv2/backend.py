@@ -174,7 +174,7 @@ def _take(device: str) -> None:
     """Drop for the kernel what comes in at a device.  Raises TestbedError when its clsact is somebody else's."""
     program = load.load_program(load.SCHED_CLS, _FILTER, _DROP)
     try:
-        ingress.attach(device, program, _FILTER)
+        ingress.attach(device, (_FILTER, program))
     finally:
         os.close(program)
 

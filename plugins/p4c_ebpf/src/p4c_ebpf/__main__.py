@@ -8,11 +8,14 @@ from pathlib import Path
 
 from p4c_ebpf.compile import compiled, stale
 from p4c_ebpf.errors import Error
-from p4c_ebpf.translate import translate
+from p4c_ebpf.layout import from_json
+from p4c_ebpf.translate import Role, translate
 
 _USAGE = """usage: python -m p4c_ebpf translate X.json      print the program as C
        python -m p4c_ebpf compile X.json DIR    compile it: DIR/X.o, DIR/layout.json
-       python -m p4c_ebpf check X.json DIR      whether these are current; needs no clang
+       python -m p4c_ebpf check X.json DIR [front]   whether these are current; needs no clang
+       python -m p4c_ebpf front X.json DIR      as compile, to stand in front of another program: DIR/X.o
+       python -m p4c_ebpf behind X.json DIR LAYOUT   to stand behind the front with this layout.json: DIR/X.o
 """
 
 
@@ -23,8 +26,13 @@ def main(arguments: list[str]) -> int:
                 sys.stdout.write(translate(Path(path)).source)
             case ["compile", path, folder]:
                 compiled(Path(path), Path(folder))
-            case ["check", path, folder]:
-                if said := stale(Path(path), Path(folder)):
+            case ["front", path, folder]:
+                compiled(Path(path), Path(folder), role=Role(is_front=True))
+            case ["behind", path, folder, front]:
+                known = from_json(Path(front).read_text(encoding="utf-8"))
+                compiled(Path(path), Path(folder), role=Role(behind=known))
+            case ["check", path, folder, *front] if front in ([], ["front"]):
+                if said := stale(Path(path), Path(folder), Role(is_front=bool(front))):
                     sys.stderr.write(f"stale: {said}\n")
                     return 1
             case _:

@@ -46,8 +46,9 @@ class Beyond:
             with code.block(f"if ({at} && frame_flip(skb, {at}))"):
                 code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
 
-    def answer(self) -> str:
+    def answer(self, behind: bool = False) -> str:
         """answer(): a packet that was too large for its link becomes ICMP's answer, and leaves where it came in."""
+        own = "\tp->own = 1;\n\tp->hold_ns = 0;\n" if behind else ""
         return """\
 /* The answer to a packet that was too large for its link. */
 static __noinline int answer(struct __sk_buff *skb, struct packet *p)
@@ -62,11 +63,11 @@ static __noinline int answer(struct __sk_buff *skb, struct packet *p)
 	p->dirty = 0;
 	p->relayout = 0;
 	p->wire_bytes = skb->len;
-	ifindex = depart(skb, p, port);
+OWN	ifindex = depart(skb, p, port);
 	return ifindex ? send_away(skb, port, ifindex, p->waits) : TC_ACT_SHOT;
 }
 
-"""
+""".replace("OWN", own)
 
     def route(self, group: str, port: str, drop_port: int) -> str:
         """route(): as the end of switch_ingress, but the packet's bytes stay for another one."""

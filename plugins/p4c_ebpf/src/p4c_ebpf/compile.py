@@ -19,7 +19,7 @@ from pathlib import Path
 
 from p4c_ebpf.errors import ProgramError, ToolError
 from p4c_ebpf.layout import Layout, from_json
-from p4c_ebpf.translate import Translation, translate
+from p4c_ebpf.translate import ALONE, Role, Translation, translate
 
 LAYOUT = "layout.json"
 _HERE = Path(__file__).parent
@@ -38,22 +38,22 @@ class Compiled:
     layout: Layout
 
 
-def translated(path: Path, harness: bool = False, first_port: int = 1) -> Translation:
+def translated(path: Path, harness: bool = False, first_port: int = 1, role: Role = ALONE) -> Translation:
     """The program as C; its layout has the hash of all that is compiled.  Raises ProgramError."""
-    found = translate(path, first_port)
+    found = translate(path, first_port, role)
     digest = hashlib.sha256(repr((FLAGS, harness)).encode() + found.source.encode())
     for header in sorted(_RUNTIME.glob("*.h")):
         digest.update(header.name.encode() + b"\0" + header.read_bytes())
     return Translation(found.source, dataclasses.replace(found.layout, sources=digest.hexdigest()))
 
 
-def compiled(path: Path, folder: Path, harness: bool = False, first_port: int = 1) -> Compiled:
+def compiled(path: Path, folder: Path, harness: bool = False, first_port: int = 1, role: Role = ALONE) -> Compiled:
     """Translate and compile into a directory.
 
     harness: the variant that tests run by BPF_PROG_TEST_RUN (runtime/transmit.h); first_port: see translate.py.  Raises
     ProgramError for what can't be translated, ToolError when clang is missing or fails.
     """
-    translation = translated(path, harness, first_port)
+    translation = translated(path, harness, first_port, role)
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{path.stem}.o"
     with tempfile.TemporaryDirectory() as name:
@@ -81,7 +81,7 @@ def _run(directory: str, program: str, *arguments: str) -> None:
         raise ToolError(f"{program}: {getattr(error, 'stderr', None) or error}") from error
 
 
-def stale(path: Path, folder: Path) -> str:
+def stale(path: Path, folder: Path, role: Role = ALONE) -> str:
     """What of a program's object and layout in a directory is not of this program; "" if both are.
 
     Another version of clang makes other bytes of the same sources: these are compared, and that the object is the one
@@ -92,6 +92,6 @@ def stale(path: Path, folder: Path) -> str:
         known, digest = from_json((folder / LAYOUT).read_text(encoding="utf-8")), hashlib.sha256(made.read_bytes())
     except OSError as error:
         raise ProgramError(f"{error.filename}: can't be read: {error.strerror}") from error
-    if dataclasses.replace(translated(path).layout, object=known.object) != known:
+    if dataclasses.replace(translated(path, role=role).layout, object=known.object) != known:
         return f"{folder / LAYOUT}: not that of {path}"
     return "" if digest.hexdigest() == known.object else f"{made}: not the object of {folder / LAYOUT}"

@@ -46,8 +46,10 @@ __noinline int again(struct packet *p, u32 number)
 class Copies:
     """Writes flood() and clone(); `setter` writes a field of standard_metadata if the program has a use for it."""
 
-    def __init__(self, program: Program, setter: Callable[[Code, str, str], None], parks: bool = False) -> None:
-        self.program, self._set, self._parks = program, setter, parks
+    def __init__(
+        self, program: Program, setter: Callable[[Code, str, str], None], parks: bool = False, behind: bool = False
+    ) -> None:
+        self.program, self._set, self._parks, self._behind = program, setter, parks, behind
 
     def maps(self) -> str:
         if not self.program.clones:
@@ -65,12 +67,12 @@ class Copies:
         cut = ["cut"] if self.program.truncates else []
         lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
         always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
-        return [*always, *cut, *cloned, *lengths]
+        return [*always, *cut, *cloned, *lengths, *(["own", "ecn_out"] if self._behind else [])]
 
     @property
     def times(self) -> list[str]:
         """The u64 before its metadata: when it arrived, and when it came to its port."""
-        return ["arrival_ns", *(["now_ns"] if self._parks else [])]
+        return ["arrival_ns", *(["now_ns"] if self._parks else []), *(["hold_ns"] if self._behind else [])]
 
     @property
     def packet_bytes(self) -> int:

@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from p4c_ebpf import document, fields, layout, tables
+from p4c_ebpf import document, fields, layout, stages, tables
 from p4c_ebpf.actions import DROP_PORT, Statements
 from p4c_ebpf.beyond import HOLD, Beyond
 from p4c_ebpf.code import Code
@@ -50,14 +50,25 @@ _TELEMETRY_HEAD = (
 
 
 @dataclass(frozen=True)
+class Role:
+    """What a program is at its ports (stages.py): alone, in front of another one, or behind the one of this layout."""
+
+    is_front: bool = False
+    behind: Layout | None = None
+
+
+ALONE = Role()
+
+
+@dataclass(frozen=True)
 class Translation:
     source: str
     layout: Layout
 
 
-def translate(path: Path, first_port: int = 1) -> Translation:
+def translate(path: Path, first_port: int = 1, role: Role = ALONE) -> Translation:
     """Raises ProgramError, with the P4 file and line, for whatever can't be translated."""
-    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path, first_port)
+    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path, first_port, role)
 
 
 def _tap(program: Program) -> list[tuple[Tap, str]]:
@@ -99,13 +110,13 @@ def _check_architecture(root: Node) -> None:
 
 
 class _Writer:
-    def __init__(self, root: Node, name: str, first_port: int) -> None:
+    def __init__(self, root: Node, name: str, first_port: int, role: Role) -> None:
         _check_architecture(root)
         self.program = declare(root)
-        self.first_port = first_port
+        self.first_port, self.role = first_port, role
         self.program.used |= {(owner, one) for owner in STANDARD for one in ("egress_spec", "mcast_grp")}
         self.hashes = Hashes(self.program)
-        self.tap = _tap(self.program)
+        self.tap = [] if role.behind else _tap(self.program)
         named = {one["name"].text(): one for one in root["pipelines"]}
         self.deparser = Deparser(self.program, self.hashes, root)
         self.parser = Parser(self.program, self.hashes, self.deparser.order)
@@ -115,7 +126,7 @@ class _Writer:
         self.control_bytes = self.egress.lay_out(len(self.ingress.tables), middle)
         self.tables = [*self.ingress.tables.values(), *self.egress.tables.values()]
         self.beyond = Beyond({one.name: value for one, value in self.tap})
-        self.copies = Copies(self.program, self._set, self.beyond.parks)
+        self.copies = Copies(self.program, self._set, self.beyond.parks, behind=role.behind is not None)
         self.profiles = [tables.lay_out_profile(self.program, one) for one in self.program.profiles.values()]
         self.name = name
 
@@ -145,6 +156,7 @@ class _Writer:
                 if one.name in self.parser.value_sets
             ),
             needed_bytes=self._needed(),
+            counts_waiting=self.counts_waiting,
         )
 
     def _needed(self) -> int:
@@ -235,19 +247,31 @@ class _Writer:
             "static __noinline void report(struct packet *p, u32 port, u32 verdict, u64 departure_ns,\n"
             "\t\t\t      u32 queue_bytes)\n"
         )
+        if self.role.behind:
+            return stages.report_behind(self.role.behind)
         if not self.tap:
             return head.replace("__noinline", "__always_inline") + "{\n}\n\n"
         size = sum(one.bytes for one, _ in self.tap)
         members = "".join(f"\tu{one.bytes * 8} at{one.offset}_{one.name};\n" for one, _ in self.tap)
         spare = f"\tu8 spare[{-size % 8}];\n" if size % 8 else ""
-        code = Code(1)
+        code, fill = Code(1), Code(1)
         code.add("struct record *r;", "", "if (!telemetry_wanted())", "\treturn;")
         code.add("r = telemetry_reserve(sizeof(*r));", "if (!r)", "\treturn;")
-        code.add("__builtin_memset(r, 0, sizeof(*r));" if spare else "")
-        code.add(*(f"r->at{one.offset}_{one.name} = {value};" for one, value in self.tap), "telemetry_submit(r);")
+        into = fill if self.role.is_front else code
+        into.add("__builtin_memset(r, 0, sizeof(*r));" if spare else "")
+        into.add(*(f"r->at{one.offset}_{one.name} = {value};" for one, value in self.tap))
+        filled = ""
+        if self.role.is_front:
+            code.add("fill(r, p, port, verdict, departure_ns, queue_bytes);")
+            filled = (
+                '_Static_assert(sizeof(struct record) <= STAGE_RECORD, "of stage.h");\n\n'
+                "static __always_inline void fill(struct record *r, struct packet *p, u32 port, u32 verdict,\n"
+                f"\t\t\t\t u64 departure_ns, u32 queue_bytes)\n{{\n{fill.text()}}}\n\n"
+            )
+        code.add("telemetry_submit(r);")
         return (
             f"/* Little-endian. */\nstruct record {{\n{members}{spare}}} __attribute__((packed));\n\n"
-            f"{head}{{\n{code.text()}}}\n\n"
+            f"{filled}{head}{{\n{code.text()}}}\n\n"
         )
 
     # functions
@@ -259,13 +283,37 @@ class _Writer:
             header = self.program.headers[used.header]
             Statements(self.program, code, self.hashes, Scope(self.program)).put(used, header, text)
 
+    @property
+    def counts_waiting(self) -> bool:
+        """Whether a program of the user's reads how many packets wait, as BMv2 counts them."""
+        depths = (self.program.standard("enq_qdepth"), self.program.standard("deq_qdepth"))
+        return self.role.behind is not None and any(depths)
+
     def _std(self, name: str) -> str:
         return f"p->m.{self.program.needed(name).member}"
 
+    def _front_egress(self) -> str:
+        code = Code(1)
+        self._set(code, "egress_port", f"{self._std('egress_spec')}")
+        self._set(code, "packet_length", "skb->len")
+        self.egress.emit(code)
+        self.deparser.checksums(code, update=True)
+        with code.block("if (deparse(skb, p))"):
+            code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
+        if self.program.truncates:
+            with code.block("if (p->cut && skb->len >= p->cut && bpf_skb_change_tail(skb, p->cut - 1, 0))"):
+                code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
+        stages.front_departs(code, self.beyond.fields)
+        return (
+            "/* The end of the front; 0: the packet is lost. */\n"
+            "static __noinline u32 depart(struct __sk_buff *skb, struct packet *p, struct handed *h)\n"
+            f"{{\n{code.text()}}}\n\n"
+        )
+
     def _egress(self) -> str:
-        code, now = Code(1), self.beyond.now
+        code, now, behind = Code(1), self.beyond.now, self.role.behind is not None
         code.add("struct port *out = bpf_map_lookup_elem(&ports, &port);", "struct departure d;")
-        code.add("u32 bytes = skb->len, ifindex;", "")
+        code.add(f"u32 bytes = skb->len, ifindex{', packets' if self.counts_waiting else ''};", "")
         with code.block("if (!out || !out->ifindex)"):
             code.add("report(p, port, TELEMETRY_ASTRAY, 0, 0);", "return 0;")
         code.add("ifindex = out->ifindex;", "if (RELAYOUT && p->relayout)")
@@ -277,13 +325,17 @@ class _Writer:
         with code.block("else"):
             code.add(f"d = port_enqueue(out, {now}, bytes);")
         self.beyond.held(code)
+        if behind:
+            code.add("d.at_ns += p->hold_ns;")
+        if self.counts_waiting:
+            code.add("packets = waiting_packets(port, d.depth_bytes, bytes + out->framing_bytes, !d.dropped);")
         with code.block("if (d.dropped)"):
             code.add("report(p, port, d.dropped == PORT_FULL ? TELEMETRY_FULL : TELEMETRY_LINK, 0, d.depth_bytes);")
             code.add("if (d.dropped == PORT_LARGE)", "\tp->too_large = d.largest;", "return 0;")
         self._set(code, "egress_port", "port")
         self._set(code, "egress_spec", str((DROP_PORT + 1) & DROP_PORT))
         self._set(code, "packet_length", "bytes")
-        depth = "(d.depth_bytes < 524287 ? d.depth_bytes : 524287)"
+        depth = "packets" if self.counts_waiting else "(d.depth_bytes < 524287 ? d.depth_bytes : 524287)"
         self._set(code, "enq_qdepth", depth)
         self._set(code, "deq_qdepth", depth)
         self._set(code, "enq_timestamp", f"({now} / 1000)")
@@ -299,11 +351,15 @@ class _Writer:
             with code.block("if (p->cut && skb->len >= p->cut && bpf_skb_change_tail(skb, p->cut - 1, 0))"):
                 code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
         self.beyond.sent(code)
+        if behind:
+            code.add("p->ecn_out = stage_ecn(skb);")
         with code.block(f"if (d.at_ns > {now})"):
             code.add("if (!frame_is_ip(skb))", "\tframe_pose_as_ip(skb);")
             code.add("bpf_skb_set_tstamp(skb, d.at_ns, BPF_SKB_TSTAMP_DELIVERY_MONO);", "p->waits = 1;")
             # fq has a queue for each hash, and in a queue no packet before its head's time
-            held = f" || {self.beyond.fields[HOLD]}" if HOLD in self.beyond.fields else ""
+            held = (
+                " || p->hold_ns" if behind else f" || {self.beyond.fields[HOLD]}" if HOLD in self.beyond.fields else ""
+            )
             code.add(f"if (out->changes == PORT_REORDERS{held})")
             code.add("\tbpf_set_hash(skb, d.at_ns * 0x9e3779b97f4a7c15ULL >> 32);")
         code.add("report(p, port, TELEMETRY_SENT, d.at_ns, d.depth_bytes);", "return ifindex;")
@@ -314,13 +370,18 @@ class _Writer:
         )
 
     def _main(self) -> str:
-        code = Code(1)
+        code, behind = Code(1), self.role.behind is not None
         code.add("u32 zero = 0, at = 0, port;", "struct packet *p = bpf_map_lookup_elem(&scratch, &zero);")
-        code.add("u32 ifindex;", "", "if (!p)", "\treturn TC_ACT_SHOT;")
+        if behind:
+            code.add("struct handed *h = bpf_map_lookup_elem(&handed, &zero);")
+        code.add("u32 ifindex;", "", "if (!p || !h)" if behind else "if (!p)", "\treturn TC_ACT_SHOT;")
         for at, size in self.copies.chunks():
             # clang would make one of them, and has no call for that
             code.add(f"__builtin_memset((u8 *)p + {at}, 0, {size});", "opaque(p);")
-        code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);", "p->mac = FRAME_MAC;")
+        code.add("p->arrival_ns = bpf_ktime_get_ns();", "p->ingress = arrival_port(skb);")
+        code.add("p->mac = mac;" if behind else "p->mac = FRAME_MAC;")
+        if behind:
+            code.add("p->hold_ns = h->hold_ns;", "p->ecn_out = ~0U;")
         no_port = "!p->ingress" if self.first_port else "p->ingress >= PORTS"
         code.add(f"if ({no_port} || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
         code.add("p->wire_bytes = skb->len;")
@@ -344,8 +405,11 @@ class _Writer:
         if INGRESS_CLONE in self.program.clones:
             code.add("", "if (p->clone)", f"\tclone(skb, p, {INGRESS_CLONE});")
         code.add("")
-        self.beyond.parked(code)
         group = self._std("mcast_grp")
+        if self.role.is_front:
+            stages.front_end(code, self.beyond.fields, group, self._std("egress_spec"), DROP_PORT)
+            return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
+        self.beyond.parked(code)
         with code.block(f"if ({group})"):
             self._set(code, "instance_type", str(_REPLICATION))
             code.add(f"return flood(skb, p, {group});")
@@ -358,7 +422,15 @@ class _Writer:
                 code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
                 code.add(f"clone(skb, p, {EGRESS_CLONE});", "return TC_ACT_SHOT;")
         code.add("if (!ifindex)", "\treturn needed[NEEDS_LINKS] && p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
+        if behind:
+            with code.block("if (more)"):
+                code.add("send_copy(skb, port, ifindex);", "return TC_ACT_SHOT;")
         code.add("return send_away(skb, port, ifindex, p->waits);")
+        if behind:
+            return (
+                f"static __noinline int forwarded(struct __sk_buff *skb, u32 more, u32 mac)\n{{\n{code.text()}}}\n\n"
+                + stages.MAIN_BEHIND
+            )
         return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
 
     def source(self) -> str:
@@ -367,11 +439,22 @@ class _Writer:
         self.parser_regular, self.parser_text = self.parser.regular, parser.text()
         self.program.resizes |= not self.parser.regular
         report = self._report()
-        egress, main = self._egress(), self._main()
+        egress = self._front_egress() if self.role.is_front else self._egress()
+        main = self._main()
         relayout = f"#define RELAYOUT {int(self.program.resizes)}\n\n"
         route = self.beyond.route(self._std("mcast_grp"), self._std("egress_spec"), DROP_PORT)
-        copies = self.copies.again() + self.copies.clone() + self.beyond.answer() + self.copies.flood()
-        bodies = relayout + self.deparser.functions() + egress + copies + route + main
+        copies = (
+            self.copies.again()
+            + self.copies.clone()
+            + self.beyond.answer(self.role.behind is not None)
+            + self.copies.flood()
+            + route
+        )
+        if self.role.is_front:
+            if self.program.clones:
+                self.program.root.cannot("clones in front of another program")
+            copies = ""
+        bodies = relayout + self.deparser.functions() + egress + copies + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
@@ -381,6 +464,8 @@ class _Writer:
             + "\n"
             + self._packet()
             + self._maps()
+            + (stages.INCLUDE if self.role != ALONE else "")
+            + ('#include "waiting.h"\n' if self.counts_waiting else "")
             + '#include "frame.h"\n#include "transmit.h"\n'
             + self.beyond.includes()
             + "\n"
@@ -392,12 +477,12 @@ class _Writer:
         )
 
 
-def translate_text(text: str, path: Path, first_port: int = 1) -> Translation:
+def translate_text(text: str, path: Path, first_port: int = 1, role: Role = ALONE) -> Translation:
     """Like translate(), of a document that has been read; `path` is for errors.
 
     first_port  0: port 0 is a port, as in BMv2; where packets come from devices it is the device that is no port
     """
     root = document.parse(text, str(path)) if text else document.load(path)
-    writer = _Writer(root, path.name, first_port)
+    writer = _Writer(root, path.name, first_port, role)
     source = writer.source()
     return Translation(source, writer.layout())
