@@ -23,11 +23,18 @@ SHAPE = {
     "parameters?": Named(int),
     "hosts?": Named(str),
     "hosts6?": Named(str),
+    "macs?": Named(str),
+    "order?": Named([str]),
     "ecmp?": bool,
     "switches?": [str],
     "links?": [[str]],
     "groups?": Named([str]),
 }
+
+
+def mac(index: int) -> str:
+    """The MAC address of the host with this place in a topology (locally administered)."""
+    return f"02:00:00:00:{index >> 8:02x}:{index & 255:02x}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ class Topology:
     switches   names, in order
     links      pairs of names
     groups     name -> members, in order
+    macs       name of a host -> its MAC address, where that is not the one of its place
+    order      name of a switch -> its neighbours in the order of its ports, where that is not the order of the links
     ecmp       whether there may be several ways of equal cost between two switches
     aliases    alternative name in plans -> the name; not part of a point's identity
     """
@@ -52,6 +61,8 @@ class Topology:
     aliases: Mapping[str, str] = field(default_factory=dict, compare=False)
     hosts6: Mapping[str, str] = field(default_factory=dict)
     ecmp: bool = False
+    macs: Mapping[str, str] = field(default_factory=dict)
+    order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -79,7 +90,12 @@ class Topology:
         for end, other in self.links:
             neighbours.setdefault(end, []).append(other)
             neighbours.setdefault(other, []).append(end)
-        return {name: tuple(others) for name, others in neighbours.items()}
+        return {name: self.order.get(name, tuple(others)) for name, others in neighbours.items()}
+
+    @cached_property
+    def all_macs(self) -> dict[str, str]:
+        """Host -> MAC address, in order of the hosts."""
+        return {host: self.macs.get(host, mac(index)) for index, host in enumerate(self.hosts, 1)}
 
     def ports(self, switch: str) -> tuple[str, ...]:
         """The ports of a switch, as "switch:neighbour"."""
@@ -160,6 +176,8 @@ class Topology:
             "links": [list(link) for link in self.links],
             "groups": {name: list(members) for name, members in self.groups.items()},
             **({"hosts6": dict(self.hosts6)} if self.hosts6 else {}),
+            **({"macs": dict(self.macs)} if self.macs else {}),
+            **({"order": {name: list(others) for name, others in self.order.items()}} if self.order else {}),
             **({"ecmp": True} if self.ecmp else {}),
         }
 
@@ -179,5 +197,7 @@ class Topology:
             links=tuple((end, other) for end, other in links),
             groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
             hosts6=dict(raw.get("hosts6", {})),
+            macs=dict(raw.get("macs", {})),
+            order={name: tuple(others) for name, others in raw.get("order", {}).items()},
             ecmp=raw.get("ecmp", False),
         )

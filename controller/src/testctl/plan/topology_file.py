@@ -34,6 +34,7 @@ from testctl.plan.diagnostics import Place, Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
 from testctl.plan.flows import BUILTIN
 from testctl.plan.named_files import read_named
+from testctl.plan.tutorial_topology import TutorialTopology, read_tutorial
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Sequence as SequenceNode
@@ -113,9 +114,9 @@ class OwnTopology:
     kept: str | None
     read: str = ""
 
-    def file(self, name: Scalar, problems: Problems) -> TopologyFile | None:
+    def file(self, name: Scalar, problems: Problems) -> TopologyFile | TutorialTopology | None:
         """The parsed file; None after adding a problem."""
-        if not name.text.endswith(".yaml"):
+        if not name.text.endswith((".yaml", ".json")):
             why = "want a path of a .yaml file that begins at the plan, such as ./mine.yaml"
         elif self.kept == "":
             why = "want the text that the run used; it has no topology.yaml"
@@ -123,6 +124,8 @@ class OwnTopology:
             try:
                 read = read_named(self.directory, name.text, MAX_BYTES).decode() if self.kept is None else self.kept
                 self.read = read
+                if name.text.endswith(".json"):
+                    return read_tutorial((self.directory or Path()) / name.text, read)
                 return read_topology((self.directory or Path()) / name.text, self.read)
             except ValueError as error:
                 why = f"{error}".removeprefix(f"{name.text}: ")

@@ -10,6 +10,7 @@ learn by itself (MAC addresses, neighbours, forwarding) is set.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ def ports_by_mac(topology: Topology, name: str) -> dict[str, str | list[str]]:
     """
     if name in topology.hosts:
         return {}
-    hops = enumerate(topology.next_hops(name).values(), 1)
     ports: dict[str, str | list[str]] = {
-        mac(index): devices[0] if len(devices) == 1 else list(devices) for index, devices in hops
+        topology.all_macs[host]: devices[0] if len(devices) == 1 else list(devices)
+        for host, devices in topology.next_hops(name).items()
     }
     return ports | {BROADCAST: list(topology.tree(name))} if topology.ecmp else ports
 
@@ -72,11 +73,6 @@ def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel:
     }
 
 
-def mac(index: int) -> str:
-    """The MAC address of the host with this place in the topology (locally administered)."""
-    return f"02:00:00:00:{index >> 8:02x}:{index & 255:02x}"
-
-
 def _device(owner: str, other: str, topology: Topology) -> str:
     return HOST_DEVICE if owner in topology.hosts else other
 
@@ -97,19 +93,24 @@ def host(topology: Topology, name: str) -> str:
 
     A host with IPv6 has NOARP: else its device would join groups of solicited nodes, and send reports about them.
     """
-    order = list(topology.hosts)
     own = topology.hosts6.get(name)
     lines = [
         "link set lo up",
-        f"link set {HOST_DEVICE} address {mac(order.index(name) + 1)}",
+        f"link set {HOST_DEVICE} address {topology.all_macs[name]}",
         f"address add {topology.hosts[name]}/{PREFIX} dev {HOST_DEVICE}",
         *([f"link set {HOST_DEVICE} arp off"] if own else []),
         f"link set {HOST_DEVICE} up",
         *([f"address add {own}/{PREFIX6} dev {HOST_DEVICE} nodad"] if own else []),
     ]
+    near = IPv4Network((topology.hosts[name], PREFIX), strict=False)
     lines += [
-        f"neighbour replace {address} lladdr {mac(index)} nud permanent dev {HOST_DEVICE}"
-        for index, other in enumerate(topology.hosts, 1)
+        f"route add {address} dev {HOST_DEVICE}"
+        for address in topology.hosts.values()
+        if IPv4Address(address) not in near
+    ]
+    lines += [
+        f"neighbour replace {address} lladdr {topology.all_macs[other]} nud permanent dev {HOST_DEVICE}"
+        for other in topology.hosts
         for address in topology.addresses(other)
         if other != name
     ]
@@ -132,8 +133,8 @@ def switch(topology: Topology, name: str) -> str:
 def forwarding(topology: Topology, name: str) -> str:
     """For `bridge -n SWITCH -batch`: which port each host lies behind; nothing is flooded or learnt."""
     lines = [
-        f"fdb replace {mac(index)} dev {ports[0]} master static"
-        for index, ports in enumerate(topology.next_hops(name).values(), 1)
+        f"fdb replace {topology.all_macs[host]} dev {ports[0]} master static"
+        for host, ports in topology.next_hops(name).items()
     ]
     lines += [f"link set dev {port} learning off flood off" for port in topology.neighbours[name]]
     return "\n".join(lines) + "\n"
