@@ -18,6 +18,7 @@ from testctl.plan import load_plan
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.lab_exec import Order, _spec_of, point_for
 from testctl.testbeds.point_spec import spec_of
+from testctl_agent.spec import p4_program
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.wire.messages import plain
 
@@ -32,6 +33,7 @@ OWN = {
 }  # fmt: skip
 """ENTITY.PARAM=VALUE of those whose example has no value, or the value that they have anyway."""
 ROWS = rows_of(None)[0]
+PROGRAM = Path(__file__).parents[1] / "plugins" / "p4c_ebpf" / "tests" / "programs" / "l2.json"
 
 
 def commands(command: Any = None, before: str = "") -> Iterator[str]:
@@ -55,6 +57,11 @@ def words_of(row: Row) -> list[str]:
         return sorted(COMMAND, key=lambda word: not word.startswith(f"flows.{row.name}="))
     if own := OWN.get((row.kind, row.name)):
         return [own]
+    if row.kind == "switch" and row.name in ("program", "entries"):
+        pytest.importorskip("p4c_ebpf")
+        program = f"switch.program={p4_program.of_file(PROGRAM.read_bytes(), PROGRAM)}"
+        entries = f"switch.entries={p4_program.entries_of_file(b'table_set_default forward send 1', Path('mine'))}"
+        return [program] if row.name == "program" else [entries, program]
     found = re.findall(r"- \[(\S+), (\S+), (.*)\]", example(row))
     return [f"{entity}.{name}={value}" for entity, name, value in found]
 

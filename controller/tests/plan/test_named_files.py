@@ -21,7 +21,9 @@ ENTITY = {"flow": "web", "host": "sender", "switch": "switch", "port": "switch:r
 TOPOLOGY = "topology"
 NODES = "nodes: {sender: {kind: host}, receiver: {kind: host}, switch: {kind: switch}}\n"
 NODES += "links: [{each: [sender, switch]}, {each: [receiver, switch]}]\n"
-CONTENT = {"rate": "1\n2\n", "sizes": "1kB 0.5\n9kB 1\n", TOPOLOGY: NODES}
+PROGRAM = Path(__file__).parents[3] / "plugins" / "p4c_ebpf" / "tests" / "programs" / "l2.json"
+CONTENT = {"rate": "1\n2\n", "sizes": "1kB 0.5\n9kB 1\n", TOPOLOGY: NODES, "program": PROGRAM.read_text(),
+           "entries": "table_set_default forward send 1\n"}  # fmt: skip
 """What a file has, by the parameter that takes its path."""
 
 
@@ -41,6 +43,11 @@ NAMES = sorted(parameters())
 
 def plan_with(where: Path, name: str, path: str) -> Path:
     tuples = WEB if name == "sizes" else ""
+    if name in ("program", "entries"):
+        pytest.importorskip("p4c_ebpf")
+    if name == "entries":
+        (where / "l2.json").write_text(CONTENT["program"], encoding="utf-8")
+        tuples = "  - [switch, program, ./l2.json]\n"
     text = HEAD + tuples + f"  - [{ENTITY.get(parameters()[name], '')}, {name}, {path}]\n"
     if name == TOPOLOGY:
         text = HEAD.replace("pair", path) + "  - [web, bytes, 1MB]\n"

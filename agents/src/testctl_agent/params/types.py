@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec import largest, schedule
@@ -63,7 +64,7 @@ class Changing(Amount):
 
     holds: bool = False
     example: str = ""
-    file: Callable[[bytes], str] | None = None
+    file: Callable[[bytes, Path], str] | None = None
     value: Callable[[str], bool] = lambda text: False
 
     @property
@@ -124,6 +125,13 @@ class Grammar:
 
     def schema(self) -> dict[str, Any]:
         return {"type": "string", "description": self.want}
+
+
+@dataclass(frozen=True)
+class FileText(Grammar):
+    """A Grammar whose text a file gives, as of a FileType (spec/types.py)."""
+
+    file: Callable[[bytes, Path], str] | None = None
 
 
 TIMES = Grammar(

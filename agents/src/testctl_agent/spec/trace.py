@@ -13,6 +13,7 @@ import binascii
 import zlib
 from array import array
 from collections.abc import Iterable
+from pathlib import Path
 
 MAX_OPPORTUNITIES = 2**21
 MAX_MS = 2**32 - 1
@@ -67,8 +68,8 @@ def show(times: Iterable[int]) -> str:
     return WORD + base64.b64encode(zlib.compress(bytes(packed), 9)).decode()
 
 
-def value_of(data: bytes) -> str:
-    """The value of a file.  Raises ValueError "line N: want …; got …"."""
+def value_of(data: bytes, place: Path | None = None) -> str:
+    """The value of a file, wherever it lies.  Raises ValueError "line N: want …; got …"."""
     times = read(data)
     value = show(times)
     if len(value) > MAX_CHARS:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from testctl_agent.spec.units import Quantity
@@ -34,11 +35,12 @@ class ValueType(Protocol):
 class FileType(ValueType, Protocol):
     """A type whose value may also be a file's: a word with a / in it that is no value itself is the file's path.
 
-    file  reads the file into the value's text; None: there are no such files.  ValueError "line N: want …; got …"
+    file  what the file has, and where it lies, as the value's text; None: there are no such files.  ValueError
+          "line N: want …; got …"
     """
 
     @property
-    def file(self) -> Callable[[bytes], str] | None: ...
+    def file(self) -> Callable[[bytes, Path], str] | None: ...
 
 
 def _refuse(want: str, raw: object) -> ValueError:

@@ -31,13 +31,13 @@ A rate, a delay or a largest size may also be the text of a schedule (spec/sched
 trace (spec/trace.py).  `down`, `jitter` and `aqm` are texts.
 """
 
-SWITCH_PARAMETERS = ("fate", "flows", "ecmp_seed")
+SWITCH_PARAMETERS = ("fate", "flows", "ecmp_seed", "program", "entries")
 """A parameter of the switch itself, as text, or a number; its port is ""."""
 
 UNSET: dict[str, Value] = {
     "rate": "none", "delay": 0, "buffer": "none", "ecn_threshold": "none", "framing": 0,
     "down": "none", "jitter": "none", "largest": "none", "aqm": "none", "fate": "none",
-    "flows": "none", "ecmp_seed": 0,
+    "flows": "none", "ecmp_seed": 0, "program": "none", "entries": "none",
 }  # fmt: skip
 """The state of an unconfigured switch."""
 

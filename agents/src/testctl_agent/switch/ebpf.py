@@ -16,11 +16,11 @@ from dataclasses import replace
 from typing import Any
 
 from testctl_agent.network import netlink, qdisc
-from testctl_agent.spec import schedule, trace
+from testctl_agent.spec import p4_program, schedule, trace
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError, TestctlError, Unavailable
 from testctl_agent.spec.types import Value
-from testctl_agent.switch import ebpf_aqm, ebpf_links, ebpf_ports, ingress, testbed_object
+from testctl_agent.switch import ebpf_aqm, ebpf_links, ebpf_ports, ingress, own_program, testbed_object
 from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, shown
 from testctl_agent.switch.ebpf_aqm import Managed
 from testctl_agent.switch.ebpf_links import Link, LinkMaps
@@ -47,25 +47,36 @@ class EbpfBackend:
         self._counting = ""
         for device in ports:
             ebpf_ports.detach(device)
+        self._own = {what: str((settings or {}).get(("", what), UNSET[what])) for what in ("program", "entries")}
+        """The user's program and its rows: those that the switch starts with."""
+        is_own = self._own["program"] != UNSET["program"]
+        own_ports, stations = (own_program.PORTS, {}) if is_own else (self._numbers, forwarding)
         self._physical = PhysicalPorts(ports)
         try:
-            layout, needed = testbed_object.layout(), None
-            if settings is not None:
-                needed = needs(self._numbers, forwarding, layout.most_copies, settings)
-            self._loaded = testbed_object.load(layout, needed)
+            file, layout = testbed_object.front() if is_own else (testbed_object.path(), testbed_object.layout())
+            needed = needs(own_ports, stations, layout.most_copies, settings) if settings is not None else None
+            self._testbeds = self._loaded = testbed_object.load(layout, needed, file)
         except BaseException:
             self._physical.close()
             raise
         try:
+            if is_own:
+                self._loaded = testbed_object.behind(
+                    p4_program.folder(self._own["program"]), self._testbeds, len(ports)
+                )
+                own_program.fill(self._loaded.driver, self._own["entries"])
             self._map = PortMap(self._loaded.map_fd("ports"))
             self._links = LinkMaps(*map(self._loaded.map_fd, ("links", "traces", ebpf_links.ORIGIN)))
             for device, number in self._numbers.items():
                 index = netlink.index(device)
                 self._map.write(number, Port(index))
                 self._loaded.set_port_of(index, number)
-            self._tables = TestbedTables(self._loaded.driver, self._numbers, forwarding, self._loaded.most_copies)
+            self._tables = TestbedTables(self._testbeds.driver, own_ports, stations, self._testbeds.most_copies)
+            if is_own:
+                self._testbeds.driver.set_default("forward", "send", {"port": own_program.NEXT})
             for device, number in self._numbers.items():
-                ingress.attach(device, self._loaded.program_fd, ebpf_ports.FILTER)
+                front = [(ebpf_ports.FRONT, self._testbeds.program_fd)] if is_own else []
+                ingress.attach(device, *front, (ebpf_ports.FILTER, self._loaded.program_fd))
                 self._counting = self._counting or ebpf_ports.steer_to_single_cpu(device, number)
         except TestctlError:
             self.close()
@@ -82,6 +93,7 @@ class EbpfBackend:
                 ebpf_ports.detach(device)
         self._physical.close()
         self._loaded.close()
+        self._testbeds.close()
 
     def unavailable(self, what: str) -> str:
         if what in SWITCH_PARAMETERS or what == "ecn_threshold":
@@ -95,6 +107,8 @@ class EbpfBackend:
         return f"{self._missing}, which lets packets go at their time" if self._missing else ""
 
     def read(self, port: str, what: str) -> Value:
+        if what in self._own:
+            return self._own[what]
         if what in SWITCH_PARAMETERS:
             return self._tables.read(what)
         number = self._number(port, what)
@@ -122,6 +136,10 @@ class EbpfBackend:
         reason = ebpf_aqm.unavailable(str(value)) if what == "aqm" else self.unavailable(what)
         if value != UNSET.get(what) and reason:
             raise (Unavailable if what == "aqm" else ApplyError)(f"port {port}, {what}: want {shown(value)}; {reason}")
+        if what in self._own and value != self._own[what]:
+            raise ApplyError(f"switch, {what}: want {shown(value)}; a switch has the one that it was started with")
+        if what in self._own:
+            return
         if what in SWITCH_PARAMETERS:
             self._tables.apply(what, value)
             self._clocks()

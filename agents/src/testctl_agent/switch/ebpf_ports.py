@@ -16,6 +16,8 @@ from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.switch import ebpf_aqm, ingress
 from testctl_agent.switch.physical_ports import rps_files
 
+FRONT = "testctl_front"
+"""The filter of the testbed's program where it is in front of the user's."""
 FILTER = "testctl_switch"
 """The name of the program's filter at the clsact ingress of every port."""
 

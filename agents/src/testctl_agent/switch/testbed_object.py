@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or the committed one of p4/build."""
+"""The testbed program as a BPF object: the one that TESTCTL_PROGRAM names, or the committed one of p4/build.
+
+A program of the user's forwards behind the testbed's, which is its front then (p4c_ebpf/stages.py)."""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 
 from testctl_agent.bpf.libbpf import Object
 from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.p4_program import OBJECT
 from testctl_agent.switch import layout as layouts
 from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
 from testctl_agent.switch.layout import Layout
@@ -17,6 +20,12 @@ from testctl_agent.switch.needs import Needs, absent
 from testctl_agent.switch.testbed_tables import built
 
 PROGRAM = "switch_ingress"
+FRONT = "front"
+"""The directory of the testbed program as a front, below the program's."""
+WAITING = "waiting"
+"""The map of how many packets wait at each port, where the program reads it."""
+SHARED = ("handed", "kept", "port_of", "telemetry", "telemetry_on", "telemetry_lost")
+"""The maps that a front and the program behind it have in common."""
 RING = "telemetry"
 """The map of the records of packets."""
 _PAGE_BYTES = 4096
@@ -34,7 +43,11 @@ def path() -> Path:
 
 
 def layout() -> Layout:
-    file = path().with_name("layout.json")
+    return _layout_of(path())
+
+
+def _layout_of(program: Path) -> Layout:
+    file = program.with_name("layout.json")
     try:
         return layouts.from_json(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -74,15 +87,33 @@ class Loaded:
         self.object.close()
 
 
-def load(known: Layout, needs: Needs | None = None) -> Loaded:
+def front() -> tuple[Path, Layout]:
+    """The testbed program as a front.  Raises TestbedError."""
+    file = path()
+    file = file.parent / FRONT / file.name
+    return file, _layout_of(file)
+
+
+def behind(folder: Path, first: Loaded, ports: int) -> Loaded:
+    """The user's program, compiled into a directory, behind the front that is loaded.  Raises TestbedError.
+
+    ports: how many the switch has
+    """
+    known = _layout_of(folder / "any")
+    shared = {name: first.object.map(name) for name in SHARED}
+    loaded = Object(folder / OBJECT, entries={WAITING: ports + 1} if known.counts_waiting else {}, shared=shared)
+    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
+
+
+def load(known: Layout, needs: Needs | None = None, file: Path | None = None) -> Loaded:
     """The program with this layout, or the needed part of it in a lab.  Raises TestbedError with the verifier's log.
 
     A lab's kernel writes the telemetry's records past their ring (lab/kernel/lab_ring.c), which gets one page.
     """
     if needs is None:
-        loaded = Object(path())
+        loaded = Object(file or path())
         return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
     constants = needs.constants(known)
-    loaded = Object(path(), {layouts.NEEDED: constants}, {RING: _PAGE_BYTES})
+    loaded = Object(file or path(), {layouts.NEEDED: constants}, {RING: _PAGE_BYTES})
     driver = EbpfDriver(loaded, known, absent(known, constants), constants[layouts.MOST_COPIES])
     return Loaded(loaded, driver, known.most_copies, needs.links)

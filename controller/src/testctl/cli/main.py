@@ -33,6 +33,7 @@ from testctl.cli import (
     mutate,
     new,
     nightly,
+    p4,
     packetdrill,
     panels,
     papers,
@@ -80,6 +81,7 @@ for module in (compare, history, bisect, mutate, corpus, shrink, replay, reprodu
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
+app.add_typer(p4.app, name="p4", rich_help_panel=panels.SET_UP)
 
 
 @cache

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from testctl_agent.spec import p4_program
 from testctl_agent.spec.fate import ACTIONS, LAST, Fate, show
 from testctl_agent.spec.flows import flow_id
 from testctl_agent.spec.loss import rule_of
+from testctl_agent.spec.p4_program import NONE
 
 from testctl.core import routes
 from testctl.core.point import TimedFlow
@@ -30,6 +32,7 @@ from testctl.records.schema import CE, FATES, FIN, RST, SYN, Array, Bools, Ints
 _OFFSETS = 2**32
 _BY_PROGRAM = tuple(FATES.index(name) for name in ACTIONS)
 _NOT_SENT = tuple(FATES.index(name) for name in ("buffer_drop", "other_drop", "link_drop", "aqm_drop"))
+_DROPPED = FATES.index("other_drop")
 _DUPLICATE = FATES.index("duplicate")
 _NOBODY = -1
 
@@ -52,8 +55,25 @@ def check_fates(records: Records) -> tuple[list[RuleFinding], list[str]]:
                 checked, why = _flow(records, switch, own_rules, number)
                 findings += checked
                 reasons += why
-    reasons += unnoticed(records)
+    reasons += unnoticed(records) + swallowed(records)
     return findings, [*reasons, *(finding.fault for finding in findings if finding.fault)]
+
+
+def swallowed(records: Records) -> list[str]:
+    """Reasons for the flows of whose packets the user's P4 program of a switch sent none on."""
+    where, wheres = records.codes("where")
+    names, all_names = records.codes("flow")
+    reasons = []
+    for switch in records.point.topology.switches:
+        value = str(records.point.settings.get(switch, {}).get("program", NONE))
+        if value == NONE or switch not in wheres:
+            continue
+        for flow in (flow.name for flow in records.point.flows if flow.name in all_names):
+            fates = records.column("fate")[(where == wheres.index(switch)) & (names == all_names.index(flow))]
+            if len(fates) and (fates == _DROPPED).all():
+                came = f"all {len(fates)} packets of {flow} that came"
+                reasons.append(f"{switch}: its program, {p4_program.parse(value)[0]}, dropped {came}")
+    return reasons
 
 
 def _flow(

@@ -17,6 +17,7 @@ from testctl.plan.allow import read_allowed
 from testctl.plan.checks.aqms import check_aqms
 from testctl.plan.checks.commands import check_commands
 from testctl.plan.checks.hosts import check_hosts
+from testctl.plan.checks.programs import check_programs
 from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
 from testctl.plan.checks.workloads import check_workloads
@@ -137,6 +138,7 @@ def load_plan(
     check_distributed(assignments, written.defaults, names, parameters, space_of(written), problems)
     check_switches(assignments, points, names, problems)
     check_aqms(assignments, points, problems)
+    check_programs(assignments, points, problems)
     check_commands(assignments, points, testbed, problems)
     check_hosts(assignments, points, problems)
     check_workloads(assignments, points, problems)

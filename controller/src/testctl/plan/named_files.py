@@ -76,6 +76,6 @@ class ValueFiles:
         data = read_named(self.directory, name, MAX_FILE_BYTES)
         assert kind.file is not None, "value() asked"
         try:
-            return kind.file(data)
+            return kind.file(data, (self.directory or Path()) / name)
         except ValueError as error:
             raise ValueError(f"{name}, {error}") from error

@@ -7,9 +7,10 @@ import compileall
 import hashlib
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from testctl_agent.spec import p4_program
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.switch import testbed_object
 from testctl_agent.system import own_files, tgen_program
@@ -22,11 +23,11 @@ from testctl.lab.built import kernel_for
 from testctl.lab.kernel import Kernel, directory
 from testctl.lab.kernel_ccs import ccs_of, check_ccs
 from testctl.lab.sysctls import check_sysctls
-from testctl.system import checkout, temporary
+from testctl.system import checkout, p4_programs, temporary
 from testctl.system.code_hash import closure, file_of, imports, modules_below
 from testctl.testbeds import point_spec
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, refuse_commands, spec_of
+from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, own_programs, refuse_commands, spec_of
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -92,7 +93,8 @@ class LabTestbed:
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
         program = testbed_object.path() if runs else None
-        return cls(kernels, code, program, wall_limit_s, boot=boot_code(code, boot_modules()), commands=commands)
+        boot = _boot_code(code, any(own_programs(point) for point in points))
+        return cls(kernels, code, program, wall_limit_s, boot=boot, commands=commands)
 
     @classmethod
     def on(cls, kernels: dict[str, Kernel]) -> LabTestbed:
@@ -117,14 +119,18 @@ class LabTestbed:
             kernels[name] = kernel
         program = testbed_object.path() if self.program is not None else None
         code = code_hash()
-        boot = boot_code(code, boot_modules())
+        boot = _boot_code(code, self.boot is not None and p4_program.PROGRAMS in self.boot.environment)
         return LabTestbed(kernels, code, program, self.wall_limit_s, boot=boot, commands=self.commands)
 
     def code_key(self, point: Point) -> str:
         """What besides the point determines its records: the kernel, and what runs in the lab with it."""
         program = ""
         if self.program is not None and backend_of(point) == "ebpf":
-            program = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]
+            digest = hashlib.sha256(self.program.read_bytes())
+            for own in sorted(set(own_programs(point).values())):
+                for file in (testbed_object.front()[0], p4_programs.compiled(own) / p4_program.OBJECT):
+                    digest.update(file.read_bytes())
+            program = digest.hexdigest()[:16]
         code = code_with_others(self.code, point)
         kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
         return str(CodeKey(kernel, code, program, memory_mb, boot_parameters.key()))
@@ -144,6 +150,13 @@ class LabTestbed:
             spec, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp, self.parameters
         )
         return spec, outcome
+
+
+def _boot_code(code: str, has_programs: bool) -> BootCode:
+    """has_programs: some switch has a P4 program of the user's."""
+    boot = boot_code(code, boot_modules())
+    more = {p4_program.PROGRAMS: str(p4_programs.directory())} if has_programs else {}
+    return replace(boot, environment={**boot.environment, **more})
 
 
 def code_hash() -> str:

@@ -15,13 +15,15 @@ from testctl_agent.params.flow.traffic import duration_ns
 from testctl_agent.params.flow.workload import last_ns
 from testctl_agent.params.port import link
 from testctl_agent.params.switch import telemetry
-from testctl_agent.spec import aqm, schedule
+from testctl_agent.spec import aqm, p4_program, schedule
 from testctl_agent.spec import flows as connections
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
 from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, numbered_flows
+from testctl.plan.entries import rows_of
+from testctl.system import p4_programs
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
 
 DEFAULT_KERNEL = "6.12"
@@ -56,6 +58,12 @@ def code_with_others(code: str, point: Point) -> str:
     parameters = {(_kind(point, entity), name) for entity, values in point.settings.items() for name in values}
     packages = others.packages((flow.generator for flow in point.flows), backend_of(point), sorted(parameters))
     return hashlib.sha256(f"{code} {version(packages)}".encode()).hexdigest()[:16] if packages else code
+
+
+def own_programs(point: Point) -> dict[str, str]:
+    """Switch -> its P4 program, where it is not the testbed's."""
+    programs = {switch: _setting(point, switch, "program") for switch in point.topology.switches}
+    return {switch: program for switch, program in programs.items() if program not in ("", p4_program.NONE)}
 
 
 def _setting(point: Point, entity: str, parameter: str) -> str:
@@ -106,6 +114,11 @@ def spec_of(point: Point) -> PointSpec:
                     collect[entity][parameter] = options | interval
             elif parameter != "backend" and (spec is None or spec.role != "traffic"):
                 state.setdefault(entity, {})[parameter] = value
+    for switch, program in own_programs(point).items():
+        layout = p4_programs.layout_of(program)
+        if (entries := _setting(point, switch, "entries")) not in ("", p4_program.NONE):
+            rows = rows_of(entries, layout, point.topology, switch)
+            state[switch]["entries"] = p4_program.show_entries(rows.to_json())
     changing = (entity for entity, values in state.items() if ":" in entity and _changes(values))
     for switch in sorted({entity.partition(":")[0] for entity in changing}):
         if backend not in link.CONSTANT:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec import workload
@@ -89,8 +90,8 @@ class Sizes:
             why = f" ({error})" if ":" in text else ""
             raise ValueError(f"want {self.want}; got {raw!r}{why}") from error
 
-    def file(self, data: bytes) -> str:
-        """The distribution of a file.  Raises ValueError with the line."""
+    def file(self, data: bytes, place: Path | None = None) -> str:
+        """The distribution of a file, wherever it lies.  Raises ValueError with the line."""
         return str(workload.read(data))
 
     def schema(self) -> dict[str, Any]:
