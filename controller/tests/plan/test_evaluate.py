@@ -105,7 +105,7 @@ def test_an_expectation_says_how_many_fail_what_they_share_and_the_worst(plan_of
     plan = plan_of(MANY + "expect: [{name: fast, metric: throughput_bps, min: 100}]")
     (said,) = evaluate(plan, results(plan, 200, 50, 200, 200, 3, 200, 20, 40, 90))[1]
     assert said.detail == (
-        "5 of 9 points fail: all 3 with hosts.cc=c; of the other 6 all 2 with hosts.gro_flush=2us; "
+        "5 of 9 points fail: all 3 with hosts.cc=c; of the other 6, all 2 with hosts.gro_flush=2us; "
         "worst: throughput_bps of bulk: want at least 100 bit/s; got 3 bit/s (hosts.cc=b hosts.gro_flush=2us); "
         "also hosts.cc=c hosts.gro_flush=1us, hosts.cc=c hosts.gro_flush=2us, hosts.cc=a hosts.gro_flush=2us, "
         "hosts.cc=c hosts.gro_flush=3us"

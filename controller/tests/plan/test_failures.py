@@ -29,7 +29,7 @@ def test_one_value() -> None:
 
 def test_a_value_and_what_the_others_share() -> None:
     failed = [p["delay"] == "30ms" or (p["cc"] == "reno" and p["delay"] in ("10ms", "3ms")) for p in POINTS]
-    assert in_words(POINTS, failed) == "all 6 with delay=30ms; of the other 18 4 of 6 with cc=reno"
+    assert in_words(POINTS, failed) == "all 6 with delay=30ms; of the other 18, 4 of 6 with cc=reno"
 
 
 def test_a_pair_of_values() -> None:

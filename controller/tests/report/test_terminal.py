@@ -120,6 +120,22 @@ def test_80_columns_show_the_expected_metric_of_many_swept_parameters(run: Run) 
     assert lines[3].split()[-2:] == ["900", "Mb/s"]
 
 
+def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run) -> None:
+    """As on the run page: whether it is just met, or amply."""
+    plan = "expect:\n  - {name: fast, metric: throughput_bps, min: 1mbit}\n"
+    entry = {"name": "fast", "metric": "throughput_bps", "verdict": "pass", "detail": "2 of 2 points pass",
+             "points": [point.id for point in run.points]}  # fmt: skip
+    points = tuple(
+        dataclasses.replace(point, metrics={"bulk": {"throughput_bps": 1e9 * place}})
+        for place, point in enumerate(run.points, 1)
+    )
+    run = dataclasses.replace(run, points=points, summary={**run.summary, "expectations": [entry]})
+    (run.path / "plan.yaml").write_text(f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: []\n{plan}")
+    found = f"✓ pass  fast  2 of 2 points pass; throughput_bps ≥ 1mbit, found 1 Gb/s … {len(points)} Gb/s"
+    (line,) = (text for text in shown(run, terminal=False).splitlines() if "fast" in text)
+    assert line == found
+
+
 def test_plain_output_has_every_metric(run: Run) -> None:
     first = shown(expecting(run), terminal=False).splitlines()[0]
     assert all(f"{name} 1.25" in first or f"{name} " in first for name in EXPECTED)

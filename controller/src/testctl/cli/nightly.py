@@ -167,6 +167,11 @@ def _print(before: Run | None, now: Run, console: Console) -> None:
         console.print(f"all of it: testctl compare {before.path} {now.path} --all")
 
 
+def _minutes(seconds: float) -> str:
+    """ "20 s", "2.5 min"."""
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.1f}".removesuffix(".0") + " min"
+
+
 def _print_coverage(now: Run, console: Console) -> None:
     from testctl.cli.dry_run import COMBINATIONS
     from testctl.nightly import KEY
@@ -174,8 +179,7 @@ def _print_coverage(now: Run, console: Console) -> None:
     entry = now.summary[KEY]
     console.print(
         f"\n{len(now.points)} of {counted(len(now.points) + len(entry['not_run']), 'point')}"
-        f" in {entry['took_s'] / 60:.1f} min of"
-        f" a budget of {entry['budget_s'] / 60:g} min; ended by {entry['ended_by']}"
+        f" in {_minutes(entry['took_s'])} of a budget of {_minutes(entry['budget_s'])}; ended by {entry['ended_by']}"
     )
     for coverage in entry["coverage"]:
         what = COMBINATIONS[coverage["strength"]] + (", from a sample" if coverage["sampled"] else "")

@@ -67,9 +67,9 @@ def shared_values(points: Sequence[Values], failed: Sequence[bool]) -> list[Shar
 
 
 def in_words(points: Sequence[Values], failed: Sequence[bool]) -> str:
-    """Common values of the failures: "all 20 with delay=30ms; of the other 40 2 of 14 with cc=reno; 1 more"; or ""."""
+    """Common values of the failures: "all 20 with delay=30ms; of the other 40, 2 of 14 with cc=reno; 1 more"; or ""."""
     values = shared_values(points, failed)
-    parts = [v.text if index == 0 else f"of the other {v.of} {v.text}" for index, v in enumerate(values)]
+    parts = [v.text if index == 0 else f"of the other {v.of}, {v.text}" for index, v in enumerate(values)]
     more = sum(failed) - sum(value.failed for value in values)
     return "; ".join([*parts, *([f"{more} more"] if values and more else [])])
 

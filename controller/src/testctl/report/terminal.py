@@ -20,6 +20,7 @@ from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.completions_terminal import slowdown_table
+from testctl.report.expectations import judged
 from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
@@ -76,9 +77,11 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
         console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
     for text in lines(run.points):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
-    for item in run.summary.get("expectations", []):
-        line = Text.assemble(_verdict(str(item.get("verdict", ""))), "  ", (str(item.get("name", "")), "bold"))
-        detail = str(item.get("detail", ""))
+    for expectation in judged(run.summary, run.points, run.plan_text):
+        line = Text.assemble(_verdict(expectation.verdict), "  ", (expectation.name, "bold"))
+        detail = expectation.detail
+        if expectation.verdict == "pass" and expectation.bound and expectation.observed:
+            detail += f"; {expectation.metric} {expectation.bound}, found {expectation.observed}"
         console.print(line.append(f"  {detail}") if detail else line, soft_wrap=True)
     claims = claims_of(run.summary)
     if claims:

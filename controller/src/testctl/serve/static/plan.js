@@ -8,6 +8,7 @@ const percent = (change) => (change === null ? "" : `${change < 0 ? "−" : "+"}
 
 export const showPlan = async (place, now) => {
   const [, name] = now.path;
+  if (!name) throw new Error("The address names no plan. All plans are in the list at the top left.");
   const all = await looks();
   const state = { metric: now.query.metric || "throughput_bps", flow: now.query.flow || "", words: "", open: false };
   const fetched = () => ask(["plans", name], { metric: state.metric, flow: state.flow });
