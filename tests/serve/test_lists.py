@@ -174,7 +174,7 @@ def test_figures_beside_each_other_have_the_same_axis(open_shown: Any, shown: Sh
 
 def test_an_address_without_a_plan_says_so(open_shown: Any, shown: Shown) -> None:
     page = opened(open_shown, shown, "#/plan/", "error")
-    assert page.get_by_text("The address names no plan.").is_visible()
+    assert page.get_by_role("alert").inner_text().startswith("The address names no plan.")
 
 
 def test_on_paper_a_figure_stands_with_its_title_and_nothing_is_to_be_pressed(open_shown: Any, shown: Shown) -> None:
