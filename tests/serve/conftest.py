@@ -134,6 +134,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     summary = flows / "summary.json"
     found = json.loads(summary.read_text(encoding="utf-8"))
     summary.write_text(json.dumps({"overrides": ["a.bytes=1MB"], **found}, indent=1), encoding="utf-8")
+    (flows / "coverage").mkdir()
+    (flows / "coverage" / "index.html").write_text("<!doctype html><title>pages</title><h1>What 1 point executed</h1>")
     runs = {"sweep": sweep.path, "two": two, "flows": flows}
     broken = next(point.id for point in sweep.points if point.verdict == "broken")
     reports = {word: write_report(path).as_uri() for word, path in runs.items()}

@@ -172,6 +172,14 @@ def test_figures_beside_each_other_have_the_same_axis(open_shown: Any, shown: Sh
     assert first["spec"]["encoding"]["y"]["scale"] == second["spec"]["encoding"]["y"]["scale"] == {"type": "log"}
 
 
+def test_a_run_with_pages_of_the_kernels_source_leads_there(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{flows}")
+    with page.expect_popup() as opening:
+        page.get_by_role("link", name="coverage of the kernel's source").click()
+    opening.value.get_by_role("heading", name="What 1 point executed").wait_for()
+    assert not opened(open_shown, shown, "#/run/{two}").get_by_text("coverage of the kernel's source").count()
+
+
 def test_an_address_without_a_plan_says_so(open_shown: Any, shown: Shown) -> None:
     page = opened(open_shown, shown, "#/plan/", "error")
     assert page.get_by_role("alert").inner_text().startswith("The address names no plan.")

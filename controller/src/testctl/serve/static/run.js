@@ -112,7 +112,8 @@ const changes = (run) => {
 
 // The plan's page, and the files of the run that are there.
 const links = (run) => make("p", { class: "links note" }, make("a", { href: route(["plan", run.plan]) }, "all runs of this plan"),
-  ...["report.html", "plan.yaml"].filter((name) => run.files.some(([path]) => path === name)).map((name) => make("a", { href: fileOf(run.name, name), target: "_blank", rel: "noopener" }, name)),
+  ...[["report.html", "report.html"], ["plan.yaml", "plan.yaml"], ["coverage/index.html", "coverage of the kernel's source"]].filter(([name]) => run.files.some(([path]) => path === name))
+    .map(([name, text]) => make("a", { href: fileOf(run.name, name), target: "_blank", rel: "noopener" }, text)),
   make("a", { href: route(["run", run.name, "files"]) }, many(run.files.length, "file")));
 
 // Columns of the table of points in which points differ, by their places.
