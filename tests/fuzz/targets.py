@@ -182,7 +182,9 @@ def _captures(data: bytes) -> None:
 
 
 def _plan_seeds() -> Iterator[bytes]:
-    for path in sorted(file for file in (ROOT / "plans").rglob("*.yaml") if file.parent.name != "corpus"):
+    for path in sorted(
+        file for file in (ROOT / "plans").rglob("*.yaml") if "corpus" not in file.parts and file.stem != "releases"
+    ):
         yield path.read_bytes()
 
 

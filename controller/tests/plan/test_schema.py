@@ -15,7 +15,9 @@ from testctl.metrics import metric_names
 from testctl.plan import load_plan, schema, topology_dir
 
 ROOT = topology_dir().parents[1]
-PLANS = sorted(file for file in (ROOT / "plans").rglob("*.yaml") if file.parent.name != "corpus")
+PLANS = sorted(
+    file for file in (ROOT / "plans").rglob("*.yaml") if "corpus" not in file.parts and file.stem != "releases"
+)
 PLAN: dict[str, Any] = {
     "about": "x",
     "topology": {"dumbbell": {"senders": 2}},

@@ -38,6 +38,7 @@ from testctl.cli import (
     panels,
     papers,
     prune,
+    releases,
     replay,
     reproduce,
     runs,
@@ -77,7 +78,7 @@ def _options(
 
 for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, coverage, export, serve):
     module.add_to(app)
-for module in (compare, history, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
+for module in (compare, history, releases, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)

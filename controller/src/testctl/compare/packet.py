@@ -24,7 +24,7 @@ from testctl.records.schema import FATES
 from testctl.results import layout
 
 FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
-_ECN = ("none", "ECT(1)", "ECT(0)", "CE")
+ECN = ("none", "ECT(1)", "ECT(0)", "CE")
 TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": layout.TCP_INFO}
 
 
@@ -74,7 +74,7 @@ def _value(name: str, value: Any) -> str:
     """A field as text: flags, ECN and packet action by their names."""
     if name == "flags":
         return "|".join(flag for bit, flag in enumerate(FLAGS) if value >> bit & 1) or "none"
-    names = {"ecn": _ECN, "fate": FATES}.get(name, ())
+    names = {"ecn": ECN, "fate": FATES}.get(name, ())
     return names[value] if names and 0 <= value < len(names) else str(value)
 
 

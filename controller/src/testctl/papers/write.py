@@ -8,7 +8,7 @@ import os
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
@@ -55,7 +55,7 @@ def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
 def render(card: Scorecard, out: Path, figure: bytes) -> str:
     """The page; links to the runs' reports are relative to `out`."""
     env = Environment(
-        loader=PackageLoader("testctl.papers", "."),
+        loader=ChoiceLoader([PackageLoader("testctl.papers", "."), PackageLoader("testctl.report", ".")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

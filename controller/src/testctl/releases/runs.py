@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a plan on a kernel: the newest finished one that is still valid as it is, or a new one."""
+
+from __future__ import annotations
+
+from testctl.execution.assess import analysis_keys
+from testctl.execution.options import Options
+from testctl.execution.pool import LocalPool
+from testctl.execution.run import Progress, run_plan
+from testctl.plan import Plan
+from testctl.results import Run, layout, load_run
+from testctl.results.provenance import Provenance
+from testctl.results.reuse import as_measured
+from testctl.testbeds.ready import ReadyTestbed
+
+
+def run_of(plan: Plan, testbed: ReadyTestbed, options: Options, progress: Progress) -> Run:
+    """Finished points of other runs are taken over; a run that has all of them is not made again."""
+    return finished(plan, testbed, options) or run_plan(plan, testbed, options, progress, pool=LocalPool(options.jobs))
+
+
+def finished(plan: Plan, testbed: ReadyTestbed, options: Options) -> Run | None:
+    """The newest finished run of exactly this plan whose every point could be taken over unchanged."""
+    keys = analysis_keys()
+    for path in sorted(options.results_dir.glob(f"*-{plan.name}"), reverse=True):
+        if path.is_symlink() or not all((path / name).is_file() for name in (layout.SUMMARY, layout.REPORT)):
+            continue
+        run = load_run(path)
+        made = Provenance.from_json(run.summary)
+        if (run.plan_text, made.overrides, made.left_out) != (plan.text, plan.overrides, plan.left_out):
+            continue
+        places = {point.id: layout.point_dir(path, point.id) for point in plan.points}
+        if set(places) == {point.id for point in run.points} and all(
+            as_measured(places[point.id], testbed.code_key(point), keys) for point in plan.points
+        ):
+            return run
+    return None
