@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan's P4 program: what is wrong with it is said by the dry run, and `testctl p4 check` says what it has."""
+"""A plan's P4 program: the dry run states what is wrong with it, and `testctl p4 check` prints its tables."""
 
 from __future__ import annotations
 

@@ -73,19 +73,19 @@ def releases(
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
             sys.exit(INTERRUPTED)
-    found = [
+    pairs = [
         compared(plan.name, pair, (runs[pair[0]][place], runs[pair[1]][place]), known)
         for pair in pairwise(names)
         for place, plan in enumerate(plans[pair[0]])
     ]
-    groups = grouped(found)
+    groups = grouped(pairs)
     met = {id(point.entry) for group in groups for point in group.points}
     stale = [entry for entry in known if entry.between in [*pairwise(names)] and id(entry) not in met]
-    page = write_site(found, groups, stale, out)
+    page = write_site(pairs, groups, stale, out)
     if as_json:
-        print(json.dumps(to_json(found, groups, stale), indent=1))
+        print(json.dumps(to_json(pairs, groups, stale), indent=1))
     else:
-        _print(found, groups, stale, Console())
+        _print(pairs, groups, stale, Console())
         print(f"pages  {page}")
     sys.exit(_code([run for of in runs.values() for run in of], groups))
 
@@ -136,13 +136,13 @@ def _code(runs: Sequence[Run], groups: Sequence[Group]) -> int:
     return 1 if {group.label for group in groups} & {"regression", "unknown"} else 0
 
 
-def _print(found: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry], console: Console) -> None:
+def _print(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry], console: Console) -> None:
     right = [Column(name, justify="right") for name in ("points", "the same", "different")]
     table = Table("kernels", "plan", *right, box=None, header_style="bold", pad_edge=False)
-    for one in found:
-        same, differ = one.comparison.same, len(one.points)
-        points = same + differ + len(one.comparison.only_a) + len(one.comparison.only_b)
-        table.add_row(" → ".join(one.between), one.plan, str(points), str(same), str(differ))
+    for pair in pairs:
+        same, differ = pair.comparison.same, len(pair.points)
+        points = same + differ + len(pair.comparison.only_a) + len(pair.comparison.only_b)
+        table.add_row(" → ".join(pair.between), pair.plan, str(points), str(same), str(differ))
     console.print(table)
     table = Table("kernels", "points", "label", "group", box=None, header_style="bold", pad_edge=False)
     for group in groups:

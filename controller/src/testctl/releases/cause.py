@@ -3,7 +3,7 @@
 
 What a host sends is compared packet by packet, in its order.  Times are set aside, for microseconds of an interrupt
 move all that comes later; so are windows and PSH, which differ from the first packets on where a kernel has other
-buffers.  What they lead to is found.
+buffers.  What they lead to is kept.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def cause(old: Path, new: Path, difference: Difference) -> Cause:
     if first is None or first.note or first.what != "packet":
         return Cause(first.note or f"the same packets, other {first.what}" if first else "the same packets")
     sides = _columns(old), _columns(new)
-    found = min(_unlike(*sides), key=lambda pair: min(row["time_ns"] for row in pair if row), default=None)
-    if found is None:
+    differ = min(_unlike(*sides), key=lambda pair: min(row["time_ns"] for row in pair if row), default=None)
+    if differ is None:
         other = "window" if "window" in (first.fields or {}) else "times"
         return Cause(f"the same packets but for their {other}")
-    before, after = found
+    before, after = differ
     shown = after or before
     assert shown is not None
     who = "the receiver" if shown["direction"] else "the sender"
@@ -62,7 +62,7 @@ def cause(old: Path, new: Path, difference: Difference) -> Cause:
     else:
         what = _change(before, after)
     key = f"{who}: {what}, {_phase(sides[0], before or shown)}"
-    return Cause(key, tuple("none" if row is None else _words(row) for row in found))
+    return Cause(key, tuple("none" if row is None else _line(row) for row in differ))
 
 
 def _unlike(a: Columns, b: Columns) -> Iterator[tuple[Row | None, Row | None]]:
@@ -105,14 +105,14 @@ def _change(before: Row, after: Row) -> str:
 
 def _phase(side: Columns, row: Row) -> str:
     """What the connection went through before."""
-    mine = (side["time_ns"] < row["time_ns"]) & (side["flow"] == row["flow"]) & (side["conn"] == row["conn"])
-    if not (mine & (side["length"] > 0)).any():
+    earlier = (side["time_ns"] < row["time_ns"]) & (side["flow"] == row["flow"]) & (side["conn"] == row["conn"])
+    if not (earlier & (side["length"] > 0)).any():
         return "before any data"
-    if (mine & side["retrans"]).any():
+    if (earlier & side["retrans"]).any():
         return "after a retransmission"
-    if (mine & (side[_SACK] >= 0)).any():
+    if (earlier & (side[_SACK] >= 0)).any():
         return "after a gap"
-    return "after a mark" if (mine & (side["ecn"] == CE)).any() else "before any loss"
+    return "after a mark" if (earlier & (side["ecn"] == CE)).any() else "before any loss"
 
 
 def _kind(row: Row) -> str:
@@ -126,7 +126,7 @@ def _kind(row: Row) -> str:
     return "FIN" if flags & FIN else "ACK with SACK" if row[_SACK] >= 0 else "ACK"
 
 
-def _words(row: Row) -> str:
+def _line(row: Row) -> str:
     """A packet on one line."""
     parts = [f"{row['time_ns'] / 1e6:.6f} ms", f"{row['where']} sends {_kind(row)} of {row['flow']}"]
     parts += [f"seq {row['seq']}", f"ack {row['ack']}", f"{row['length']} B", f"window {row['window']}"]

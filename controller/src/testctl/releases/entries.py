@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's file: what is known of the groups of points that differ."""
+"""The user's file: labels and reasons of the groups of points that differ."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ class Entry:
     bug: str = ""
 
     def matches(self, between: tuple[str, str], key: str, point: RunPoint) -> bool:
-        if between != self.between or (self.keys and not any(fnmatch.fnmatchcase(key, one) for one in self.keys)):
+        if between != self.between or (
+            self.keys and not any(fnmatch.fnmatchcase(key, pattern) for pattern in self.keys)
+        ):
             return False
         values = {f"{entity}.{parameter}": shown(value) for entity, parameter, value in point.tuples}
         return all(values.get(name) in wanted for name, wanted in self.tuples.items())
@@ -72,7 +74,7 @@ def load_entries(file: Path, bugs: Collection[str]) -> list[Entry]:
 def _entry(node: Node, bugs: Collection[str], problems: Problems) -> Entry:
     """What it makes of a wrong entry is not used: there is a problem then."""
     fields = Fields(node, "groups", _FIELDS, problems)
-    between, keys = (_words(fields.nodes.get(name), f"groups: {name}", problems) for name in ("between", "key"))
+    between, keys = (_texts(fields.nodes.get(name), f"groups: {name}", problems) for name in ("between", "key"))
     if len(between) != 2 and "between" in fields.nodes:
         fields.refuse(fields.nodes["between"], "between", "two kernels")
     tuples = fields.nodes.get("tuples")
@@ -84,10 +86,10 @@ def _entry(node: Node, bugs: Collection[str], problems: Problems) -> Entry:
         fields.refuse(fields.nodes["bug"], "bug", "a name of the corpus")
     return Entry(
         node.place, fields.text("name"), between, keys,
-        {key.text: _words(value, f"groups: tuples: {key.text}", problems) for key, value in values},
+        {key.text: _texts(value, f"groups: tuples: {key.text}", problems) for key, value in values},
         fields.choice("label", LABELS[0]), fields.text("reason"), fields.text("source"), bug,
     )  # fmt: skip
 
 
-def _words(node: Node | None, who: str, problems: Problems) -> tuple[str, ...]:
+def _texts(node: Node | None, who: str, problems: Problems) -> tuple[str, ...]:
     return () if node is None else tuple(word.text for word in words_of(node, who, problems))

@@ -25,7 +25,7 @@ _KEY = {metric for metric, _ in KEY_METRICS}
 
 @dataclass(frozen=True)
 class Differing:
-    """A point of two runs that differs.  entry: what is known of it."""
+    """A point of two runs that differs.  entry: its label and reason, where the file has one."""
 
     plan: str
     old: RunPoint
@@ -52,7 +52,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Group:
-    """Points that differ for one cause: those of an entry, or those with one key that no entry matches.
+    """Points that differ for one cause: all of an entry, or all with one key that no entry matches.
 
     own  tuples that all its points have and no other point that differs has
     """
@@ -87,8 +87,8 @@ class Group:
             for move in point.difference.moves:
                 if move.relative is not None and move.metric in _KEY:
                     moved[f"{move.metric} of {move.flow}"].append((move, point))
-        total = {name: sum(min(abs(move.relative or 0), 1.0) for move, _ in found) for name, found in moved.items()}
-        return [_words(name, moved[name]) for name in sorted(total, key=lambda one: -total[one])[:METRICS]]
+        total = {name: sum(min(abs(move.relative or 0), 1.0) for move, _ in moves) for name, moves in moved.items()}
+        return [_moved(name, moved[name]) for name in sorted(total, key=lambda name: -total[name])[:METRICS]]
 
     def to_json(self) -> dict[str, Any]:
         known = {name: getattr(self.entry, name, "") for name in ("reason", "source", "bug")}
@@ -97,18 +97,18 @@ class Group:
             "keys": self.keys, "own": list(self.own), "metrics": self.metrics(),
             "example": self.example.old.id, "packets": list(self.example.cause.packets),
             "points": [
-                {"plan": one.plan, "old": one.old.id, "new": one.new.id, "key": one.cause.key,
-                 "direction": one.difference.direction, "verdicts": list(one.difference.verdicts)}
-                for one in self.points
+                {"plan": point.plan, "old": point.old.id, "new": point.new.id, "key": point.cause.key,
+                 "direction": point.difference.direction, "verdicts": list(point.difference.verdicts)}
+                for point in self.points
             ],
         }  # fmt: skip
 
 
-def _words(name: str, found: Sequence[tuple[Move, Differing]]) -> str:
-    most, point = max(found, key=lambda pair: abs(pair[0].relative or 0))
+def _moved(name: str, moves: Sequence[tuple[Move, Differing]]) -> str:
+    most, point = max(moves, key=lambda pair: abs(pair[0].relative or 0))
     values = " → ".join(value_words(most.metric, value) for value in (most.a, most.b))
-    middle = change_words(median(move.relative or 0 for move, _ in found))
-    return f"{name}: {values} in {point.old.id[:8]}; median {middle} over {len(found)}"
+    middle = change_words(median(move.relative or 0 for move, _ in moves))
+    return f"{name}: {values} in {point.old.id[:8]}; median {middle} over {len(moves)}"
 
 
 def compared(plan: str, between: tuple[str, str], runs: tuple[Run, Run], entries: Sequence[Entry]) -> Compared:
@@ -116,28 +116,28 @@ def compared(plan: str, between: tuple[str, str], runs: tuple[Run, Run], entries
     comparison, points = compare_runs(*runs), []
     for difference in comparison.differences:
         pair = old[difference.point], new[difference.other]
-        found = _cause(*pair, difference)
-        entry = next((entry for entry in entries if entry.matches(between, found.key, pair[0])), None)
-        points.append(Differing(plan, *pair, difference, found, entry))
+        why = _cause(*pair, difference)
+        entry = next((entry for entry in entries if entry.matches(between, why.key, pair[0])), None)
+        points.append(Differing(plan, *pair, difference, why, entry))
     return Compared(plan, between, runs, comparison, tuple(points))
 
 
 def _cause(old: RunPoint, new: RunPoint, difference: Difference) -> Cause:
     """With the rules that are broken on one side alone in its key."""
-    found, before, now = cause(old.path, new.path, difference), _broken(old), _broken(new)
+    why, before, now = cause(old.path, new.path, difference), _broken(old), _broken(new)
     rules = [f"; {rule} is broken {'before' if rule in before else 'now'}" for rule in sorted(before ^ now)]
-    return Cause("".join([found.key, *rules]), found.packets)
+    return Cause("".join([why.key, *rules]), why.packets)
 
 
 def _broken(point: RunPoint) -> set[str]:
-    return {str(one["rule"]) for one in point.violations}
+    return {str(broken["rule"]) for broken in point.violations}
 
 
-def grouped(found: Sequence[Compared]) -> list[Group]:
+def grouped(pairs: Sequence[Compared]) -> list[Group]:
     """Groups of each pair of kernels, those to look at first before others, larger before smaller ones."""
     groups = []
-    for between in dict.fromkeys(one.between for one in found):
-        points = [point for one in found if one.between == between for point in one.points]
+    for between in dict.fromkeys(pair.between for pair in pairs):
+        points = [point for pair in pairs if pair.between == between for point in pair.points]
         by_cause: dict[object, list[Differing]] = defaultdict(list)
         for point in points:
             by_cause[point.cause.key if point.entry is None else point.entry.place].append(point)
@@ -147,6 +147,6 @@ def grouped(found: Sequence[Compared]) -> list[Group]:
 
 
 def _own(some: Sequence[Differing], everything: Sequence[Differing]) -> tuple[str, ...]:
-    others = [point.tuples for point in everything if all(point is not one for one in some)]
-    mine = frozenset.intersection(*(point.tuples for point in some))
-    return tuple(sorted(mine - frozenset().union(*others))) if others else ()
+    others = [point.tuples for point in everything if all(point is not other for other in some)]
+    shared = frozenset.intersection(*(point.tuples for point in some))
+    return tuple(sorted(shared - frozenset().union(*others))) if others else ()

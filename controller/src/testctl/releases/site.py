@@ -43,42 +43,42 @@ def check_out(out: Path) -> None:
     check_place(out, _ROOM)
 
 
-def as_json(found: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry]) -> dict[str, Any]:
+def as_json(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry]) -> dict[str, Any]:
     return {
         "kind": _KIND,
         "plans": [
-            {"plan": one.plan, "between": list(one.between), "runs": list(one.comparison.runs),
-             "same": one.comparison.same, "differ": len(one.points),
-             "only_old": [point.id for point in one.comparison.only_a],
-             "only_new": [point.id for point in one.comparison.only_b]}
-            for one in found
+            {"plan": pair.plan, "between": list(pair.between), "runs": list(pair.comparison.runs),
+             "same": pair.comparison.same, "differ": len(pair.points),
+             "only_old": [point.id for point in pair.comparison.only_a],
+             "only_new": [point.id for point in pair.comparison.only_b]}
+            for pair in pairs
         ],
         "groups": [group.to_json() for group in groups],
         "stale": [str(entry.place) for entry in stale],
     }  # fmt: skip
 
 
-def write_site(found: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry], out: Path) -> Path:
+def write_site(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry], out: Path) -> Path:
     """Returns index.html.  Raises TestbedError."""
     with naming_path(out, "the pages were not written; the runs are kept"):
         durable.make_directory(out)
-        for run in {run.name: run for one in found for run in one.runs}.values():
+        for run in {run.name: run for pair in pairs for run in pair.runs}.values():
             (out / _report(run)).unlink(missing_ok=True)
             put_file(run.path / REPORT, out / _report(run))
-        write_text(out / PAGE, render(found, groups, stale))
-        write_json(out / FILE, as_json(found, groups, stale))
+        write_text(out / PAGE, render(pairs, groups, stale))
+        write_json(out / FILE, as_json(pairs, groups, stale))
     return out / PAGE
 
 
-def render(found: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry]) -> str:
+def render(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry]) -> str:
     env = Environment(
         loader=ChoiceLoader([PackageLoader("testctl.releases", "."), PackageLoader("testctl.report", ".")]),
         autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    runs = {(one.plan, one.between): one.runs for one in found}
+    runs = {(pair.plan, pair.between): pair.runs for pair in pairs}
     return env.get_template("releases.html").render(
-        found=found,
+        found=pairs,
         groups=[(group, group.to_json()) for group in groups],
         labels=[(label, sum(group.label == label for group in groups)) for label in LABELS],
         looks=VERDICT_LOOKS,
