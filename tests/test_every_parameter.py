@@ -159,7 +159,7 @@ def test_what_is_set_is_read_back(tmp_path: Path) -> None:
     wanted = {(entity, name): plain(value) for entity, values in asked.state.items() for name, value in values.items()}
     names = {name for _, name in wanted}
     known = {row.name for row in ROWS if row.spec.role == "state" and row.kind != "flow"}
-    others = {"kernel", "backend", "sysctl", "aqm", "htb_ecn_threshold", "htb_mark"}
+    others = {"kernel", "backend", "sysctl", "aqm", "htb_ecn_threshold", "htb_mark", "program", "entries"}
     assert {name for name in known - names - others if not re.match(NEEDS_A_NIC, name)} == set()
     for (entity, name), value in wanted.items():
         agent = entity.partition(":")[0]

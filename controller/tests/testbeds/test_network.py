@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from testctl.core.topology import Topology
+from testctl.core.topology import Topology, mac
 from testctl.plan import load_plan
 from testctl.testbeds.network import (
     bare_switch,
@@ -16,7 +16,6 @@ from testctl.testbeds.network import (
     forwarding,
     host,
     links,
-    mac,
     ports_by_mac,
     sums_matter,
     switch,

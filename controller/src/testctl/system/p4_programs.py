@@ -6,10 +6,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
-import shutil
 import subprocess
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
 
 from testctl_agent.spec import p4_program
@@ -18,6 +17,7 @@ from testctl_agent.switch import layout, testbed_object
 from testctl_agent.switch.layout import Layout
 
 from testctl.system.checkout import cache_dir
+from testctl.system.temporary import cache_entry, temporary
 
 _COMPILER = "p4c_ebpf"
 _LIMIT_S = 300.0
@@ -44,11 +44,15 @@ def compiled(value: str) -> Path:
     home, key = directory(), p4_program.key(value)
     if (home / key / p4_program.OBJECT).is_file():
         return home / key
+    cache_entry(home / key, partial(_compile, value))
+    return home / key
+
+
+def _compile(value: str, made: Path) -> None:
     name, text = p4_program.parse(value)
-    home.mkdir(parents=True, exist_ok=True)
     front = testbed_object.front()[0].with_name("layout.json")
-    with tempfile.TemporaryDirectory(dir=home) as work:
-        source, made = Path(work) / "program.json", Path(work) / key
+    with temporary("testctl-p4-") as work:
+        source = work / "program.json"
         source.write_bytes(text)
         argv = [sys.executable, "-P", "-m", _COMPILER, "behind", str(source), str(made), str(front)]
         try:
@@ -58,9 +62,6 @@ def compiled(value: str) -> Path:
         if done.returncode:
             printed = done.stderr.strip().replace(str(source), name)
             raise ProgramError(f"program {name}: {printed or 'its compiler ended'}")
-        shutil.rmtree(home / key, ignore_errors=True)
-        made.rename(home / key)
-    return home / key
 
 
 def layout_of(value: str) -> Layout:

@@ -15,7 +15,8 @@ from testctl.results import load_run
 
 pytestmark = pytest.mark.lab
 
-PROGRAMS = Path(__file__).parent / "programs"
+pytest.importorskip("p4c_ebpf")
+PROGRAMS = Path(__file__).parents[1] / "plugins" / "p4c_ebpf" / "tests" / "programs"
 BY_MAC = """
 # simple_switch_CLI
 table_add forward send receiver => receiver

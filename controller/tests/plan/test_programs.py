@@ -13,7 +13,8 @@ import pytest
 from testctl.plan import load_plan
 from testctl_agent.spec.errors import PlanError
 
-PROGRAMS = Path(__file__).parent / "programs"
+pytest.importorskip("p4c_ebpf")
+PROGRAMS = Path(__file__).parents[3] / "plugins" / "p4c_ebpf" / "tests" / "programs"
 PLAN = """
 topology: pair
 flows: {bulk: sender -> receiver}

@@ -8,20 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from p4c_ebpf.translate import translate
 from testctl.plan.entries import rows_of
 from testctl.plan.load import load_topology
+from testctl.system import p4_programs
 from testctl_agent.spec import p4_program
 from testctl_agent.spec.p4_program import Row, Rows
-from testctl_agent.switch import layout
 from testctl_agent.switch.layout import Layout
 
-PROGRAMS = Path(__file__).parent / "programs"
+pytest.importorskip("p4c_ebpf")
+PROGRAMS = Path(__file__).parents[3] / "plugins" / "p4c_ebpf" / "tests" / "programs"
 SENDER, RECEIVER = 0x020000000001, 0x020000000002
 
 
 def layout_of(name: str) -> Layout:
-    return layout.from_json(translate(PROGRAMS / f"{name}.json").layout.to_json())
+    file = PROGRAMS / f"{name}.json"
+    return p4_programs.layout_of(p4_program.of_file(file.read_bytes(), file))
 
 
 def rows(text: str, program: str = "router") -> Rows:
