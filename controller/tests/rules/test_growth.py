@@ -116,6 +116,9 @@ def test_the_window_is_reduced_after_an_idle_time() -> None:
     assert violations("restart-window", grown + burst(10_000_000, 30, 10)) == 0
     assert violations("restart-window", grown + burst(10_000_000, 30, 11)) == 1
     assert violations("restart-window", grown + burst(200_000, 30, 40)) == 0
+    probe = grown + burst(10_000_000, 30, 10) + burst(10_031_000, 40, 1)
+    assert violations("restart-window", probe) == 0
+    assert violations("restart-window", probe + burst(10_032_000, 41, 1)) == 1
     assert found("restart-window", grown, settings={"a": {"net.ipv4.tcp_slow_start_after_idle": 0}}).undecided
     assert found("restart-window", grown, settings={"a": {"cc": "bbr"}}).undecided
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, ms, sysctl
+from testctl.rules.core.sender import RTO_MIN_NS, TICK_NS, beyond, ms, sysctl
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import initial_window, new_data, segments, segments_sent
@@ -20,7 +20,8 @@ SPEC = RuleSpec(
     quote="a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an "
     "interval exceeding the retransmission timeout",
     linux="The window is halved for every RTO of idle time (RFC 2861): tcp_cwnd_restart(). Not with a congestion "
-    "control that has cong_control(), such as BBR, and not if net.ipv4.tcp_slow_start_after_idle is 0.",
+    "control that has cong_control(), such as BBR, and not if net.ipv4.tcp_slow_start_after_idle is 0. A tail loss probe "
+    "may add a segment.",
 )
 _OWN = ("bbr",)
 """Congestion controls that set the window on their own."""
@@ -53,8 +54,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     halvings = np.minimum(idle // rto, 40)
     most = np.maximum(initial_window(trace), (2 * peak) >> halvings)[start]
     number = sent - sent[start] + trace["segs"][start]
+    probe = (number == most + 1) & beyond(trace)
     return where(
-        burst & (number > most),
+        burst & (number > most) & ~probe,
         lambda row: f"sends {number[row]} segments at once after {ms(idle[start[row]])} idle; at most {most[row]}",
         start,
     )
