@@ -20,8 +20,8 @@ SPEC = RuleSpec(
     quote="a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent data in an "
     "interval exceeding the retransmission timeout",
     linux="The window is halved for every RTO of idle time (RFC 2861): tcp_cwnd_restart(). Not with a congestion "
-    "control that has cong_control(), such as BBR, and not if net.ipv4.tcp_slow_start_after_idle is 0. A tail loss probe "
-    "may add a segment.",
+    "control that has cong_control(), such as BBR, and not if net.ipv4.tcp_slow_start_after_idle is 0. A tail loss "
+    "probe may add a segment.",
 )
 _OWN = ("bbr",)
 """Congestion controls that set the window on their own."""
