@@ -13,7 +13,7 @@ from testctl.curves import Window
 Look = tuple[str, str, Sequence[int]]
 """(label, colour, dash) of a line."""
 
-DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3), (1, 3), (12, 2, 1, 2))
+DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (5, 2, 1, 2), (4, 4), (3, 1), (1, 3), (12, 2, 1, 2))
 """Of the connections of a flow, in order."""
 
 DOTTED = (2, 3)
