@@ -91,6 +91,8 @@ def front() -> tuple[Path, Layout]:
     """The testbed program as a front.  Raises TestbedError."""
     file = path()
     file = file.parent / FRONT / file.name
+    if not file.exists():
+        raise TestbedError(f"{file}: want the switch's program as a front (make gen); got none")
     return file, _layout_of(file)
 
 
