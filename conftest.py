@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import shlex
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,12 +46,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that need root are skipped, with the reason, for other users.
 
     A test that ran into a timeout runs once more, and is listed as RERUN; any other failure is one.
+    TESTCTL_TESTS_ORDER is a seed of the files' order: where there is no time for all, others get their turn.
     """
+    if seed := os.environ.get("TESTCTL_TESTS_ORDER"):
+        items.sort(key=lambda item: random.Random(f"{seed} {item.path}").random())
     for item in items:
         if os.geteuid() != 0 and (item.get_closest_marker("root") or item.get_closest_marker("alone")):
             item.add_marker(pytest.mark.skip(reason="needs root: make namespaces and devices"))
         if not item.get_closest_marker("flaky"):
             item.add_marker(LATE)
+
+
+def pytest_runtest_setup() -> None:
+    """No test begins after TESTCTL_TESTS_UNTIL, seconds since 1970."""
+    if time.time() > float(os.environ.get("TESTCTL_TESTS_UNTIL", "inf")):
+        pytest.skip("there was no time left for it")
 
 
 KERNELS = os.environ.get("TESTCTL_TEST_KERNELS", "6.12").split(",")

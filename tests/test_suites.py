@@ -57,3 +57,44 @@ def test_suites_that_passed_longest_ago_come_first(
         monkeypatch.setattr("sys.argv", ["suites.py", "--minutes", minutes, "core", "long", "6.1"])
         suites.main()
         assert capsys.readouterr().out.splitlines() == [f"suite {name}{ended}" for name in ("core", "6.1", "long")]
+
+
+def test_a_suite_that_the_time_cuts_is_of_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "PASSED", tmp_path)
+    monkeypatch.setattr(suites.Suite, "digest", lambda suite: "digest")
+    monkeypatch.setattr("os.environ", dict(os.environ))
+    for late, written in ((False, "digest"), (True, suites.IN_PART)):
+
+        def passes(suite: suites.Suite, testers: str, late: bool = late) -> bool:
+            until = float(os.environ["TESTCTL_TESTS_UNTIL"])
+            monkeypatch.setattr("time.time", lambda: until + late)
+            return True
+
+        monkeypatch.setattr(suites.Suite, "passes", passes)
+        monkeypatch.setattr("sys.argv", ["suites.py", "--minutes", "1", "long"])
+        suites.main()
+        assert (tmp_path / "long").read_text() == written
+
+
+def test_no_test_begins_after_the_time_and_files_change_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcdefgh":
+        test = (
+            f"def test_{name}(request):\n    with (request.path.parent / 'ran').open('a') as ran: ran.write('{name}')"
+        )
+        (tmp_path / f"test_{name}.py").write_text(test)
+    suite = suites.Suite((str(tmp_path),), "not long", arguments=("-c", str(ROOT / "pyproject.toml"), "-p", "conftest"))
+    orders = []
+    for seed in ("", "1", "2", "2"):
+        monkeypatch.setenv("TESTCTL_TESTS_ORDER", seed)
+        assert suite.passes("0")
+        orders.append((tmp_path / "ran").read_text())
+        (tmp_path / "ran").unlink()
+    assert orders[0] == "abcdefgh"
+    assert [sorted(order) for order in orders] == [sorted("abcdefgh")] * 4
+    assert orders[1] not in orders[::2]
+    assert orders[2] == orders[3] != orders[0]
+    monkeypatch.setenv("TESTCTL_TESTS_UNTIL", "0")
+    assert suite.passes("0")
+    assert not (tmp_path / "ran").exists()

@@ -4,7 +4,8 @@
 core, long, 6.1 (the lab's tests on that kernel), machines (of QEMU), a directory of plugins/; others: all but the core.
 --changed leaves out a suite that passed with the files which it has now, and those of the packages that it imports: the
 digest of them is in the cache.  What a suite reaches through the command line alone is not seen; `make test-all` runs
-every suite.  --minutes begins none after that time, and those first that passed longest ago: all get their turn.
+every suite.  --minutes begins no suite and no test after that time, and those first that passed longest ago: all get
+their turn.  The files of a suite are then in an order that each commit draws anew: so do they.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ PROGRAMS = ("qemu-system-x86_64", "simple_switch", "p4c-bm2-ss", "clang", "packe
 """Without them tests are skipped, as they are for users other than root."""
 NO_TEST = 5
 """pytest's exit code where the marks fit no test."""
+IN_PART = "in part"
+"""Instead of the digest, of a suite of which the time allowed a part."""
 
 
 @dataclass(frozen=True)
@@ -125,20 +128,23 @@ def main() -> None:
         if name in given.suites or (name != "core" and "others" in given.suites)
     }
     PASSED.mkdir(parents=True, exist_ok=True)
-    begin = time.monotonic()
+    end = time.time() + 60 * given.minutes
+    if given.minutes != float("inf"):
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+        os.environ |= {"TESTCTL_TESTS_UNTIL": str(end), "TESTCTL_TESTS_ORDER": commit.stdout.strip()}
     for name, suite in sorted(chosen.items(), key=lambda item: last(PASSED / item[0])):
         digest = suite.digest()
         passed = PASSED / name
         if given.changed and passed.is_file() and passed.read_text(encoding="ascii") == digest:
             print(f"suite {name}: passed before with the same files", flush=True)
             continue
-        if time.monotonic() - begin > 60 * given.minutes:
+        if time.time() > end:
             print(f"suite {name}: not run, {given.minutes:g} minutes are over", flush=True)
             continue
         print(f"suite {name}", flush=True)
         if not suite.passes(given.testers):
             sys.exit(1)
-        passed.write_text(digest, encoding="ascii")
+        passed.write_text(digest if time.time() <= end else IN_PART, encoding="ascii")
 
 
 if __name__ == "__main__":
