@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fates of the plans in this repository, in the lab: just what was asked, on each kernel, in every run."""
+"""Fates of the plans in this repository, in the lab: just what was asked, on each kernel, in every run.
+
+So with the testbed's program alone, and in front of two of others: one that switches, one that rewrites addresses.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from itertools import pairwise
@@ -12,24 +16,49 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.execution.point import measure
-from testctl.plan import load_plan
 from testctl.records.schema import FATES
 from testctl.results import Run, RunPoint, load_run
-from testctl.testbeds.lab import LabTestbed
 
 from controller.tests.report.reading import text_of
 
-pytestmark = pytest.mark.lab
-
+OWN = {"program": "program.json", "entries": "entries"}
 DROP = FATES.index("drop")
-PLANS = Path(__file__).parents[1] / "plans"
+ROOT = Path(__file__).parents[1]
+PLANS = ROOT / "plans"
+ENTRIES = {
+    "": "",
+    "l2": """
+table_add forward send receiver => receiver
+table_add forward send sender => sender
+""",
+    "router": """
+table_add routes to receiver/32 => receiver receiver
+table_add routes to sender/32 => sender sender
+""",
+}
+
+
+@pytest.fixture(
+    params=["", pytest.param("l2", marks=pytest.mark.long), "router"], ids=lambda name: name or "testbed's own"
+)
+def program(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The switch's, among the plans of a test."""
+    shutil.copytree(PLANS, tmp_path / "plans")
+    if name := str(request.param):
+        shutil.copy(ROOT / "plugins/p4c_ebpf/tests/programs" / f"{name}.json", tmp_path / "plans" / "program.json")
+        (tmp_path / "plans" / "entries").write_text(ENTRIES[name])
+    return name
+
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("program")]
 
 
 def run(where: Path, plan: str, name: str, *sets: str) -> tuple[int, Run]:
     """The exit code and the run of a plan of this repository."""
-    words = [word for given in sets for word in ("--set", given)]
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(PLANS / plan), "--out", str(where / name), *words]
+    plans = where / "plans"
+    own = [f"switch.{what}=./{file}" for what, file in OWN.items() if (plans / file).exists()]
+    words = [word for given in (*sets, *own) for word in ("--set", given)]
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plans / plan), "--out", str(where / name), *words]
     environment = os.environ | {"TMPDIR": str(where)}
     ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False, env=environment)
     assert (where / name / "summary.json").exists(), ended.stderr
@@ -168,6 +197,7 @@ def _exchanged(point: RunPoint) -> list[str]:
     return [f"{after}, {before}" for before, after in pairwise(order) if after < before]
 
 
+@pytest.mark.parametrize("program", [""], indirect=True)
 def test_an_ecn_threshold_marks_from_its_byte_on(tmp_path: Path) -> None:
     code, one = run(tmp_path, "ecn_threshold.yaml", "one")
     assert code == 0, json.dumps(one.summary["expectations"], indent=1)
@@ -197,16 +227,14 @@ tuples:
 
 
 def test_data_of_a_reversed_flow_is_what_its_server_sends(tmp_path: Path) -> None:
-    plan = load_plan(REVERSED.encode(), metrics={})
-    bed = LabTestbed.for_points(plan.points)
-    results = [measure(bed, point, tmp_path / point.id, keep_captures=False) for point in plan.points]
-    assert [(one.verdict, one.reason) for one in results] == [("pass", "")] * 3
-    found = [[(one["asked"], one["happened"], one["which"]) for one in result.fates] for result in results]
+    (tmp_path / "plans" / "reversed.yaml").write_text(REVERSED)
+    code, one = run(tmp_path, "reversed.yaml", "one")
+    assert code == 0
+    found = [[(action["asked"], action["happened"], action["which"]) for action in point.fates] for point in one.points]
     assert found[0] == [(1, 1, "5"), (1, 1, "40"), (1, 1, "3")]
     assert found[1] == [(1, 1, "1448")]
     assert found[2][0][0] == found[2][0][1] > 2
-    records = results[0].records
-    assert records is not None
-    table = records.packets.to_pylist()
-    dropped = {(row["direction"], row["ordinal"], row["length"] > 0) for row in table if row["fate"] == DROP}
-    assert dropped == {(1, 5, True), (0, 3, False)}
+    table = one.points[0].packets(["fate", "direction", "ordinal", "length"])
+    assert table is not None
+    rows = [row for row in table.to_pylist() if row["fate"] == DROP]
+    assert {(row["direction"], row["ordinal"], row["length"] > 0) for row in rows} == {(1, 5, True), (0, 3, False)}

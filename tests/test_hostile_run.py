@@ -40,7 +40,7 @@ topology: pair
 flows: {bulk: sender -> receiver}
 tuples: [[bulk, bytes, 10kB]]
 """
-RUN = {"RUN", "A", "[B]"}
+RUN = {"RUN", "[RUN2]", "A", "[B]"}
 """The metavars of a run's directory."""
 UNRELATED = {"upload"}
 """Needs a server of InfluxDB before it reads the run."""

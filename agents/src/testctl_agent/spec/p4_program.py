@@ -48,7 +48,7 @@ def parse(value: str) -> tuple[str, bytes]:
         if not value.startswith(_WORD) or not unpacker.eof:
             raise ValueError
     except (ValueError, binascii.Error, zlib.error):
-        raise ValueError(f"want a program as testctl writes it; got {value[:40]!r}") from None
+        raise ValueError(f"want a path such as ./codel.p4, or a program as testctl writes it; got {value[:40]!r}") from None
     return name, text
 
 
@@ -138,11 +138,11 @@ def entries_of_file(data: bytes, place: Path) -> str:
 def parse_entries(value: str) -> Any:
     """The JSON of a value of rows.  Raises ValueError."""
     if not value.startswith(_ENTRIES):
-        raise ValueError(f"want rows as testctl writes them; got {value[:40]!r}")
+        raise ValueError(f"want a path such as ./entries.json, or rows as testctl writes them; got {value[:40]!r}")
     try:
         return json.loads(value.removeprefix(_ENTRIES))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"want rows as testctl writes them; got {value[:40]!r}") from error
+        raise ValueError(f"want a path such as ./entries.json, or rows as testctl writes them; got {value[:40]!r}") from error
 
 
 def canonical_entries(value: str) -> str:
