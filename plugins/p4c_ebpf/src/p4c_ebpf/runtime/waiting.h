@@ -15,7 +15,8 @@
 
 struct waiting {
 	u64 total;			/* bytes that were let in */
-	u64 packets;
+	u32 packets;
+	u32 none;			/* 0, which the verifier can't know: it would look at each way through the loop */
 	u64 upto[WAITING];
 };
 
@@ -31,12 +32,13 @@ static __noinline u32 waiting_packets(u32 port, u64 depth, u64 bytes, u32 in)
 {
 	struct waiting *w = bpf_map_lookup_elem(&waiting, &port);
 	u64 sent;
-	u32 last, few = 0;
+	u32 last, few;
 
 	if (!w)
 		return 0;
 	sent = w->total - depth;
 	last = w->packets;
+	few = w->none;
 	/* the greatest number of last packets that all end above what was sent */
 	for (u32 step = WAITING >> 1; step; step >>= 1) {
 		u32 at = last - (few + step);
