@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,11 +14,13 @@ from typing import Any
 
 import pytest
 from testctl.results import load_run
+from testctl_agent.spec.p4_program import P4C
 
 pytestmark = pytest.mark.lab
 
 pytest.importorskip("p4c_ebpf")
-PROGRAMS = Path(__file__).parents[1] / "plugins" / "p4c_ebpf" / "tests" / "programs"
+ROOT = Path(__file__).parents[1]
+PROGRAMS = ROOT / "plugins" / "p4c_ebpf" / "tests" / "programs"
 BY_MAC = """
 # simple_switch_CLI
 table_add forward send receiver => receiver
@@ -94,3 +98,43 @@ def test_packet_actions_happen_as_wanted_in_front_of_a_router(tmp_path: Path) ->
     assert len(wanted) == 11
     assert all(action["asked"] == action["happened"] for action in wanted), wanted
     assert sum(action["happened"] > 0 for action in wanted) >= 9
+
+
+EXAMPLE = ROOT / "examples" / "own_program"
+
+
+def example(where: Path, *sets: str) -> list[dict[str, Any]]:
+    """The points of the example's plan, changed as --set changes it."""
+    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(EXAMPLE / "plan.yaml"), "--out", str(where)]
+    words = [word for given in sets for word in ("--set", given)]
+    done = subprocess.run([*argv, *words], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: list[dict[str, Any]] = json.loads((where / "summary.json").read_text())["points"]
+    return found
+
+
+def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_path: Path) -> None:
+    """Its marks hang on deq_timedelta, which each of the two models of a port computes in its own way."""
+    steady = example(tmp_path / "steady")
+    changing = example(tmp_path / "changing", 'switch:receiver.rate="50mbit; 20s 10mbit"')
+    assert [point["digest"] for point in changing] == [point["digest"] for point in steady]
+    assert len({point["digest"] for point in steady}) == 2
+
+
+@pytest.mark.skipif(not (os.environ.get(P4C) or shutil.which("p4c-bm2-ss")), reason="want p4c-bm2-ss")
+def test_p4_is_compiled_where_there_is_p4c(tmp_path: Path) -> None:
+    """And its first error has its place."""
+    (given,) = (point["digest"] for point in example(tmp_path / "json", "switch.entries=./after_1ms.txt"))
+    more = ("switch.program=./mark.p4", "switch.entries=./after_1ms.txt")
+    assert [point["digest"] for point in example(tmp_path / "p4", *more)] == [given]
+    (tmp_path / "wrong.p4").write_text((EXAMPLE / "mark.p4").read_text().replace("bit<16> kind;", "bit<16> king;"))
+    argv = [sys.executable, "-m", "testctl.cli.main", "p4", "check", str(tmp_path / "wrong.p4")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "wrong.p4(42): [--Werror=type-error] error: Field kind is not a member" in done.stderr
+
+
+def test_the_examples_json_is_that_of_its_source() -> None:
+    """p4c-bm2-ss --arch v1model -o mark.json mark.p4 && sha256sum mark.p4 > sources.sha256, where p4c is installed."""
+    digest, _ = (EXAMPLE / "sources.sha256").read_text().split()
+    assert hashlib.sha256((EXAMPLE / "mark.p4").read_bytes()).hexdigest() == digest

@@ -166,12 +166,6 @@ def test_constructs_are_called_by_their_p4_names() -> None:
     assert refusal(changed) == f"{PLACE}a header at an index that the packet decides"
 
 
-def test_payload() -> None:
-    changed = document("router")
-    changed["calculations"][0]["input"].append({"type": "payload"})
-    assert refusal(changed).endswith("can't be translated: a checksum or hash over the payload")
-
-
 def test_parser() -> None:
     changed = document("l2")
     changed["parsers"][0]["parse_states"][0]["transitions"][0]["next_state"] = "start"

@@ -127,9 +127,11 @@ def test_multicast(target: Target) -> None:
         one.driver.multicast(9, range(1, 18))
 
 
-def test_queue(target: Target) -> None:
+@pytest.mark.parametrize("delay_ns", [0, 60 * 10**9])
+def test_queue(target: Target, delay_ns: int) -> None:
+    """The wait ends when a packet begins to be sent: neither its own time on the link counts, nor the link's delay."""
     one = target("queue")
-    one.set_port(2, rate_bps=1000, delay_ns=0, buffer_bytes=4000, framing_bytes=24)
+    one.set_port(2, rate_bps=1000, delay_ns=delay_ns, buffer_bytes=4000, framing_bytes=24)
     packet = ethernet(0x9999) + bytes(16) + bytes(946)  # 976 bytes; 1000 with framing: eight seconds
     seen = []
     for _ in range(5):
@@ -139,5 +141,5 @@ def test_queue(target: Target) -> None:
     assert [one_ for one_ in seen if one_[3] != 976] == []
     assert [round(depth, -2) for depth, *_ in seen] == [0, 1000, 2000, 3000]
     assert [depth == after for depth, after, *_ in seen] == [True] * 4
-    assert [round(wait / 8e6) for _, _, wait, _, _ in seen] == [1, 2, 3, 4]
+    assert [round(wait / 8e6) for _, _, wait, _, _ in seen] == [0, 1, 2, 3]
     assert [kind for *_, kind in seen][:3] == ["9999"] * 3

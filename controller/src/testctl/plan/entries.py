@@ -27,7 +27,7 @@ from testctl.core.topology import Topology
 _MAC_BITS, _IPV4_BITS, _IPV6_BITS, _PORT_BITS = 48, 32, 128, 9
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}")
 _DEFAULT_PRIORITY = 1
-_SILENT = ("reset_state", "table_clear", "set_crc16_parameters", "set_crc32_parameters")
+_SILENT = ("reset_state", "table_clear")
 
 
 class _Names:
@@ -220,6 +220,9 @@ class _Reader:
                             f"register {cells.name}: want a cell below {cells.size} and {cells.width} bits"
                         )
                     self.rows = replace(self.rows, registers=(*self.rows.registers, written))
+                case ["port_add", _, number]:
+                    if int(number, 0) not in self.names.ports.values():
+                        raise ValueError(f"want a port of the topology, 1 to {len(self.names.ports)}; got {number}")
                 case [("set_queue_rate" | "set_queue_depth") as name, *_]:
                     raise ValueError(f"want no {name}: a port's rate and buffer are the plan's [switch:PORT, rate, …]")
                 case [name, *_] if name not in _SILENT:

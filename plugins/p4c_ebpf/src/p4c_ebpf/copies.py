@@ -65,9 +65,10 @@ class Copies:
         """The u32 of struct packet behind its metadata."""
         cloned = ["clone", "clone_list"] if self.program.clones else []
         cut = ["cut"] if self.program.truncates else []
+        payload = ["payload"] if self.program.sums_payload else []
         lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
         always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
-        return [*always, *cut, *cloned, *lengths, *(["own", "ecn_out"] if self._behind else [])]
+        return [*always, *cut, *payload, *cloned, *lengths, *(["own", "ecn_out"] if self._behind else [])]
 
     @property
     def times(self) -> list[str]:

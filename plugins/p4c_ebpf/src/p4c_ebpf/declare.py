@@ -243,6 +243,7 @@ def declare(root: Node) -> Program:
         program.value_sets[values] = Array(values, at, size, width)
     for one in root.section("calculations"):
         program.calculations[one["name"].text()] = one
+        program.sums_payload |= any(covered.kind() == "payload" for covered in one.section("input"))
     todo = [node.value for key, node in root.members().items() if key != "field_aliases"]
     _mentions(todo, program.used)
     _share_copies(program)

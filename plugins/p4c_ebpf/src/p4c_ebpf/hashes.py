@@ -19,6 +19,8 @@ from p4c_ebpf.model import Header, Program
 
 _ALIASES = {"crc32_custom": "crc32", "crc16_custom": "crc16", "cksum16": "csum16"}
 _POLYNOMIALS = {"crc32": (32, 0xEDB88320), "crc16": (16, 0xA001)}
+PAYLOAD = "p->payload"
+"""The sum of the bytes behind the headers, as they lie (runtime/payload.h)."""
 WIDTHS = {"crc32": 32, "crc16": 16, "csum16": 16, "xor16": 16, "identity": 64}
 
 
@@ -58,7 +60,12 @@ def _inputs(scope: Scope, calculation: Node) -> list[_Input]:
     for one in calculation["input"]:
         kind = one.kind()
         if kind == "payload":
-            one.cannot("a checksum or hash over the payload")
+            if algorithm(calculation) != "csum16":
+                one.cannot("a hash over the payload")
+            if one.path != calculation["input"].items()[-1].path or sum(each.bits for each in found) % 16:
+                one.cannot("a checksum over more, or an odd number of bytes, around the payload")
+            found.append(_Input(0, None, 0, PAYLOAD))
+            continue
         if kind == "hexstr":
             width = one["bitwidth"].size(128, "bits of a constant")
             number = one["value"].hexadecimal() & (1 << width) - 1
@@ -127,22 +134,24 @@ class Hashes:
     def emit(self, code: Code, scope: Scope, calculation: Node, result: str) -> None:
         """Set the C variable `result` (u64, declared by the caller)."""
         name = algorithm(calculation)
-        groups = _groups(_inputs(scope, calculation), calculation)
+        found = _inputs(scope, calculation)
+        groups = _groups([one for one in found if one.text != PAYLOAD], calculation)
         if name == "csum16":
-            self._sum(code, groups, result)
+            self._sum(code, groups, result, [one.text for one in found if one.text == PAYLOAD])
         elif name in _POLYNOMIALS:
             self._crc(code, name, groups, calculation, result)
         else:
             self._words(code, name, groups, calculation, result)
 
-    def _sum(self, code: Code, groups: list[_Group], result: str) -> None:
+    def _sum(self, code: Code, groups: list[_Group], result: str, more: list[str]) -> None:
         """RFC 1071; the words of headers are added as they lie, and swapped at the end (its section 2(B)).
 
         What a varbit does not fill is zeros, and adds nothing if its bytes are even in number.
         A header of which an odd number of bytes is covered is taken to be valid whenever the others are.
+        more: C of sums of other bytes, as they lie.
         """
         whole = _Group(None, [one for group in groups for one in group.inputs])
-        as_is: list[str] = []
+        as_is = [*more]
         words: dict[int, None] = {}
         at = 0
         for one in whole.inputs:

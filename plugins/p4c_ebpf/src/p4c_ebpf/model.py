@@ -187,6 +187,7 @@ class Program:
     clones: set[int] = field(default_factory=set)
     """The kinds of clone that some action makes."""
     truncates: bool = False
+    sums_payload: bool = False
     field_lists: dict[int, list[Field]] = field(default_factory=dict)
     """The metadata that a clone keeps."""
     value_sets: dict[str, Array] = field(default_factory=dict)

@@ -289,8 +289,30 @@ class _Writer:
         depths = (self.program.standard("enq_qdepth"), self.program.standard("deq_qdepth"))
         return self.role.behind is not None and any(depths)
 
+    @property
+    def tells_begin(self) -> bool:
+        """Whether a program reads when its packet begins to be sent."""
+        return any(map(self.program.standard, ("deq_timedelta", "egress_global_timestamp")))
+
     def _std(self, name: str) -> str:
         return f"p->m.{self.program.needed(name).member}"
+
+    def _control(self, code: Code, pipeline: Pipeline, lost: str) -> str:
+        """Run a pipeline; returns its function, behind a front: `forwarded` is called up to three times for a packet.
+
+        The function is not static, so that the verifier looks once at its ways, and not for each state of a caller.
+        """
+        if self.role.behind is None:
+            pipeline.emit(code)
+            return ""
+        code.add(f"if ({pipeline.name}_control(0))", f"\treturn {lost};")
+        body = Code(1)
+        pipeline.emit(body)
+        return (
+            f"__noinline int {pipeline.name}_control(u32 place)\n{{\n"
+            "\tstruct packet *p = bpf_map_lookup_elem(&scratch, &place);\n\n\tif (!p)\n\t\treturn -1;\n"
+            f"{body.text()}\treturn 0;\n}}\n\n"
+        )
 
     def _front_egress(self) -> str:
         code = Code(1)
@@ -339,9 +361,9 @@ class _Writer:
         self._set(code, "enq_qdepth", depth)
         self._set(code, "deq_qdepth", depth)
         self._set(code, "enq_timestamp", f"({now} / 1000)")
-        self._set(code, "deq_timedelta", f"((d.at_ns - {now}) / 1000)")
-        self._set(code, "egress_global_timestamp", "(d.at_ns / 1000)")
-        self.egress.emit(code)
+        self._set(code, "deq_timedelta", f"((d.begins_ns - {now}) / 1000)")
+        self._set(code, "egress_global_timestamp", "(d.begins_ns / 1000)")
+        apart = self._control(code, self.egress, "0")
         with code.block(f"if ({self._std('egress_spec')} == {DROP_PORT})"):
             code.add("report(p, port, TELEMETRY_DROPPED, 0, d.depth_bytes);", "return 0;")
         self.deparser.checksums(code, update=True)
@@ -364,7 +386,7 @@ class _Writer:
             code.add("\tbpf_set_hash(skb, d.at_ns * 0x9e3779b97f4a7c15ULL >> 32);")
         code.add("report(p, port, TELEMETRY_SENT, d.at_ns, d.depth_bytes);", "return ifindex;")
         return (
-            "/* The way out by one port; the device's ifindex, or 0: the packet is not to be sent. */\n"
+            apart + "/* The way out by one port; the device's ifindex, or 0: the packet is not to be sent. */\n"
             "static __noinline u32 depart(struct __sk_buff *skb, struct packet *p, u32 port)\n"
             f"{{\n{code.text()}}}\n\n"
         )
@@ -397,11 +419,13 @@ class _Writer:
         code.add("", self.parser_text.strip("\n").lstrip("\t"))
         code.label("parsed")
         code.add("p->headers = at;")
+        if self.program.sums_payload:
+            code.add("p->payload = frame_sum(skb, at);")
         if INGRESS_CLONE in self.program.clones:
             code.add("keep_parsed(p);")
         if self.program.standard("checksum_error") is not None:
             self.deparser.checksums(code, update=False)
-        self.ingress.emit(code)
+        apart = self._control(code, self.ingress, "TC_ACT_SHOT")
         if INGRESS_CLONE in self.program.clones:
             code.add("", "if (p->clone)", f"\tclone(skb, p, {INGRESS_CLONE});")
         code.add("")
@@ -428,7 +452,8 @@ class _Writer:
         code.add("return send_away(skb, port, ifindex, p->waits);")
         if behind:
             return (
-                f"static __noinline int forwarded(struct __sk_buff *skb, u32 more, u32 mac)\n{{\n{code.text()}}}\n\n"
+                apart
+                + f"static __noinline int forwarded(struct __sk_buff *skb, u32 more, u32 mac)\n{{\n{code.text()}}}\n\n"
                 + stages.MAIN_BEHIND
             )
         return f'SEC("tc") int switch_ingress(struct __sk_buff *skb)\n{{\n{code.text()}}}\n\n'
@@ -459,7 +484,8 @@ class _Writer:
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
             f"/* Translated from {shown}: do not edit. */\n\n"
-            '#include "helpers.h"\n#include "port_model.h"\n#include "link_model.h"\n#include "telemetry.h"\n'
+            + ("#define PORT_BEGINS\n" if self.tells_begin else "")
+            + '#include "helpers.h"\n#include "port_model.h"\n#include "link_model.h"\n#include "telemetry.h"\n'
             + ('#include "meter.h"\n' if self.program.meters or self.program.direct_meters else "")
             + "\n"
             + self._packet()
@@ -467,6 +493,7 @@ class _Writer:
             + (stages.INCLUDE if self.role != ALONE else "")
             + ('#include "waiting.h"\n' if self.counts_waiting else "")
             + '#include "frame.h"\n#include "transmit.h"\n'
+            + ('#include "payload.h"\n' if self.program.sums_payload else "")
             + self.beyond.includes()
             + "\n"
             + self.hashes.definitions()

@@ -50,6 +50,8 @@ static long (*bpf_skb_adjust_room)(struct __sk_buff *skb, __s32 by, __u32 mode,
 				   __u64 flags) = (void *)BPF_FUNC_skb_adjust_room;
 static long (*bpf_skb_set_tstamp)(struct __sk_buff *skb, __u64 at, __u32 type) = (void *)BPF_FUNC_skb_set_tstamp;
 
+static __s64 (*bpf_csum_diff)(const void *from, __u32 from_bytes, const void *to, __u32 to_bytes,
+			    __u32 seed) = (void *)BPF_FUNC_csum_diff;
 static long (*bpf_set_hash)(struct __sk_buff *skb, __u32 hash) = (void *)BPF_FUNC_set_hash;
 
 typedef __u8 u8;

@@ -363,6 +363,13 @@ __noinline int link_enqueue(__u32 number, __u64 now_ns, __u32 packet_bytes, stru
 					       trace_ms(trace, first % l->opportunities)) * LINK_MS;
 		else
 			done = rate == LINK_UNLIMITED ? now : link_done(number, l, now, from, i, tail);
+#ifdef PORT_BEGINS
+		/* what leaves at an opportunity begins to be sent there */
+		d->begins_ns = done;
+		if (!trace && rate != LINK_UNLIMITED)
+			d->begins_ns = link_done(number, l, now, from, i, tail - size * PORT_NANOBITS_PER_BYTE);
+		d->begins_ns = now_ns - now + (d->begins_ns < done ? d->begins_ns : done);
+#endif
 		by = link_steps_by(number, LINK_DELAY, done);
 		if (done > ends || done - now > LINK_LONGEST_NS)
 			d->dropped = PORT_DOWN;

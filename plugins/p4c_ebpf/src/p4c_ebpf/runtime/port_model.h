@@ -69,6 +69,9 @@ struct departure {
 	__u32 dropped;			/* 0, PORT_FULL, PORT_DOWN, or PORT_LARGE: its sender gets a message */
 	__u32 largest;			/* of PORT_LARGE: bytes from the IP header on that the link takes */
 	__u32 spare;
+#ifdef PORT_BEGINS
+	__u64 begins_ns;		/* when it begins to be sent */
+#endif
 };
 
 /*
@@ -81,6 +84,9 @@ static __always_inline struct departure port_enqueue(struct port *p, __u64 now_n
 	__u64 rate = p->rate_bps;
 	__u64 size, limit, elapsed, backlog;
 
+#ifdef PORT_BEGINS
+	d.begins_ns = now_ns;
+#endif
 	if (!rate) {
 		__sync_fetch_and_add(&p->sent_packets, 1);
 		__sync_fetch_and_add(&p->sent_bytes, packet_bytes);
@@ -107,6 +113,9 @@ static __always_inline struct departure port_enqueue(struct port *p, __u64 now_n
 		p->dropped_packets += 1;
 		p->dropped_bytes += packet_bytes;
 	} else {
+#ifdef PORT_BEGINS
+		d.begins_ns = p->since_ns + (backlog + rate - 1) / rate;
+#endif
 		backlog += size * PORT_NANOBITS_PER_BYTE;
 		d.at_ns = p->since_ns + (backlog + rate - 1) / rate + p->delay_ns;
 		p->sent_packets += 1;
