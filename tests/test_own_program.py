@@ -119,6 +119,9 @@ def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_pa
     changing = example(tmp_path / "changing", 'switch:receiver.rate="50mbit; 20s 10mbit"')
     assert [point["digest"] for point in changing] == [point["digest"] for point in steady]
     assert len({point["digest"] for point in steady}) == 2
+    for point in load_run(tmp_path / "steady").points:
+        marks = point.metrics["bulk"]["ce_marks"]
+        assert point.programs == {"switch": {"registers": {"Mark.marked": {"2": marks}}, "counters": {}}}
 
 
 @pytest.mark.skipif(not (os.environ.get(P4C) or shutil.which("p4c-bm2-ss")), reason="want p4c-bm2-ss")

@@ -30,6 +30,8 @@ _PORT = struct.Struct("=2I11Q")
 _IP = 54
 """Bytes from which on the kernel runs a program on any packet; see runtime/transmit.h."""
 
+_AGAIN = 2**32 - 1
+"""TC_ACT_UNSPEC: the next filter is to take the packet."""
 CACHE = Path(__file__).parents[3] / "build" / "p4"
 
 
@@ -76,7 +78,9 @@ class EbpfTarget:
     def inject(self, port: int, packet: bytes, repeat: int = 1) -> list[tuple[int, bytes]]:
         """Let a packet come in at a port; what goes out, as (port, packet) in order."""
         mark, whole = (port, packet) if len(packet) >= _IP else (port | len(packet) << 16, packet.ljust(_IP, b"\0"))
-        _, _, self.wall_ns = run_packet(self.program, whole, mark=mark, repeat=repeat)
+        code, left, self.wall_ns = run_packet(self.program, whole, mark=mark, repeat=repeat)
+        while code == _AGAIN:  # the next filter at a device is this program again
+            code, left, _ = run_packet(self.program, left, mark=port)
         found = []
         for record in self._sent.drain():
             out, size = struct.unpack_from("=2I", record)

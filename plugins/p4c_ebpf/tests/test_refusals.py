@@ -47,9 +47,7 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
 @pytest.mark.parametrize(
     ("op", "why"),
     [
-        ("resubmit", "resubmit()"),
         ("generate_digest", "digest()"),
-        ("modify_field_rng_uniform", "random(): a run would not repeat; use a hash of what the packet carries"),
         ("assign_union", "an assignment of header unions"),
         ("sing", "the primitive sing"),
     ],

@@ -93,6 +93,11 @@ def _why() -> str:
     return os.strerror(ctypes.get_errno())
 
 
+def possible_cpus() -> int:
+    """How many values an element of a per-CPU map has."""
+    return int(_library().libbpf_num_possible_cpus())
+
+
 class Map:
     """A map of a loaded object; keys and values are bytes in the host's order."""
 
@@ -103,7 +108,7 @@ class Map:
         self.key_bytes: int = library.bpf_map__key_size(handle)
         self.value_bytes: int = library.bpf_map__value_size(handle)
         self.entries: int = library.bpf_map__max_entries(handle)
-        self._cpus = library.libbpf_num_possible_cpus() if library.bpf_map__type(handle) in _PERCPU else 0
+        self._cpus = possible_cpus() if library.bpf_map__type(handle) in _PERCPU else 0
 
     def _key(self, key: bytes) -> bytes:
         if len(key) != self.key_bytes:

@@ -48,7 +48,9 @@ def parse(value: str) -> tuple[str, bytes]:
         if not value.startswith(_WORD) or not unpacker.eof:
             raise ValueError
     except (ValueError, binascii.Error, zlib.error):
-        raise ValueError(f"want a path such as ./codel.p4, or a program as testctl writes it; got {value[:40]!r}") from None
+        raise ValueError(
+            f"want a path such as ./codel.p4, or a program as testctl writes it; got {value[:40]!r}"
+        ) from None
     return name, text
 
 
@@ -102,9 +104,13 @@ def key(value: str) -> str:
     return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
+def directory(of_key: str) -> Path:
+    return Path(os.environ.get(PROGRAMS, "")) / of_key
+
+
 def folder(value: str) -> Path:
     """Where it was compiled to.  Raises ApplyError."""
-    place = Path(os.environ.get(PROGRAMS, "")) / key(value)
+    place = directory(key(value))
     if not (place / OBJECT).is_file():
         raise ApplyError(f"switch, program: want {parse(value)[0]} compiled at {place}; got none")
     return place
@@ -142,7 +148,9 @@ def parse_entries(value: str) -> Any:
     try:
         return json.loads(value.removeprefix(_ENTRIES))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"want a path such as ./entries.json, or rows as testctl writes them; got {value[:40]!r}") from error
+        raise ValueError(
+            f"want a path such as ./entries.json, or rows as testctl writes them; got {value[:40]!r}"
+        ) from error
 
 
 def canonical_entries(value: str) -> str:

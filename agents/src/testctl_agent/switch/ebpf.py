@@ -76,7 +76,8 @@ class EbpfBackend:
                 self._testbeds.driver.set_default("forward", "send", {"port": own_program.NEXT})
             for device, number in self._numbers.items():
                 front = [(ebpf_ports.FRONT, self._testbeds.program_fd)] if is_own else []
-                ingress.attach(device, *front, (ebpf_ports.FILTER, self._loaded.program_fd))
+                own = [ebpf_ports.FILTER, *(f"{ebpf_ports.FILTER}_{again}" for again in range(self._loaded.rounds))]
+                ingress.attach(device, *front, *((name, self._loaded.program_fd) for name in own))
                 self._counting = self._counting or ebpf_ports.steer_to_single_cpu(device, number)
         except TestctlError:
             self.close()

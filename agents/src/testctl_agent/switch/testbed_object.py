@@ -43,11 +43,12 @@ def path() -> Path:
 
 
 def layout() -> Layout:
-    return _layout_of(path())
+    return layout_in(path().parent)
 
 
-def _layout_of(program: Path) -> Layout:
-    file = program.with_name("layout.json")
+def layout_in(folder: Path) -> Layout:
+    """That of the program which was compiled to a directory.  Raises TestbedError."""
+    file = folder / "layout.json"
     try:
         return layouts.from_json(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -72,6 +73,8 @@ class Loaded:
     most_copies: int
     links: bool
     """Whether links may change."""
+    rounds: int = 0
+    """How often a packet may come again."""
 
     @property
     def program_fd(self) -> int:
@@ -93,7 +96,7 @@ def front() -> tuple[Path, Layout]:
     file = file.parent / FRONT / file.name
     if not file.exists():
         raise TestbedError(f"{file}: want the switch's program as a front (make gen); got none")
-    return file, _layout_of(file)
+    return file, layout_in(file.parent)
 
 
 def behind(folder: Path, first: Loaded, ports: int) -> Loaded:
@@ -101,10 +104,10 @@ def behind(folder: Path, first: Loaded, ports: int) -> Loaded:
 
     ports: how many the switch has
     """
-    known = _layout_of(folder / "any")
+    known = layout_in(folder)
     shared = {name: first.object.map(name) for name in SHARED}
     loaded = Object(folder / OBJECT, entries={WAITING: ports + 1} if known.counts_waiting else {}, shared=shared)
-    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True)
+    return Loaded(loaded, EbpfDriver(loaded, known), known.most_copies, links=True, rounds=known.rounds)
 
 
 def load(known: Layout, needs: Needs | None = None, file: Path | None = None) -> Loaded:

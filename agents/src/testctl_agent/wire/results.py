@@ -49,6 +49,7 @@ SHAPES: dict[str, Shape] = {
     "tcp_info": {"bytes?": int},
     "tcp_events": {"layout?": int, **COUNTED},
     "link_origin": {"origin_ns?": int},
+    "p4_state": {"cells?": int},
     "port_queue": {"ports?": Named(int), "dropped?": int},
     "telemetry": {"layout?": [FIELD], "ports?": Named(str), **COUNTED},
 }
@@ -63,6 +64,8 @@ COUNTERS_FILE = {
     "qdisc?": [{"device?": PLACE, "kind?": PLACE, "handle?": PLACE, "parent?": PLACE}],
 }
 """counters_before.json and counters_after.json."""
+P4_STATE_FILE = {"registers": Named(Named(int)), "counters": Named(Named([int]))}
+"""p4_state.json: by name and cell a register's value, a counter's packets and bytes."""
 
 
 @dataclass(frozen=True)

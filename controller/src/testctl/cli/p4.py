@@ -22,8 +22,8 @@ app = App(help="P4 programs of your own, as a plan's [switch, program, FILE].", 
 DIFFERS = {
     "enq_qdepth": "packets that wait, as BMv2 counts them; at most 4,094",
     "deq_qdepth": "that of enq_qdepth: egress runs when a packet comes to its queue",
-    "deq_timedelta": "the wait that the port's model foresees, exact",
-    "egress_global_timestamp": "when the packet leaves its queue and its link, in virtual time",
+    "deq_timedelta": "how long the packet waits until it begins to be sent",
+    "egress_global_timestamp": "when the packet begins to be sent, in virtual time",
 }
 """Fields of standard_metadata that mean something else than in BMv2, or need a word."""
 

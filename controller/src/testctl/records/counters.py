@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.untrusted import misfit
-from testctl_agent.wire.results import COUNTERS_FILE
+from testctl_agent.wire.results import COUNTERS_FILE, P4_STATE_FILE
 
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
@@ -21,7 +21,8 @@ def read_counters(entity: Path) -> dict[str, Any]:
     """Differences of counters_before.json and counters_after.json in a directory; {} if there are none.
 
     Returns {"snmp": {name: n}, "device": {device: {name: n}}, "qdisc": [{"device", "kind",
-    "handle", "parent", "bytes", …, "extra"}]}; `backlog` and `qlen` are those after.  Raises RecordsError.
+    "handle", "parent", "bytes", …, "extra"}], "program": {"registers", "counters"}}; `backlog` and `qlen` are those
+    after, and `program`, of a switch with one of the user's, is p4_state.json.  Raises RecordsError.
     """
     before, after = find_file(entity, "counters_before.json"), find_file(entity, "counters_after.json")
     if before is None or after is None:
@@ -30,7 +31,16 @@ def read_counters(entity: Path) -> dict[str, Any]:
     for path, document in zip((before, after), counted, strict=True):
         if why := misfit(document, COUNTERS_FILE):
             raise RecordsError(path, why)
-    return difference(*counted)
+    return difference(*counted) | _program(entity)
+
+
+def _program(entity: Path) -> dict[str, Any]:
+    path = find_file(entity, "p4_state.json")
+    if path is None:
+        return {}
+    if why := misfit(held := read_object(path), P4_STATE_FILE):
+        raise RecordsError(path, why)
+    return {"program": held}
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

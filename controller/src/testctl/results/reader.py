@@ -70,6 +70,14 @@ class RunPoint:
         listed: Sequence[Mapping[str, Any]] = read_json(path).get("violations", []) if path.exists() else []
         return listed
 
+    @cached_property
+    def programs(self) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]:
+        """What the switches' P4 programs of the user's held at the end, by switch: "registers", name, cell, value;
+        "counters", name, cell, [packets, bytes]; cells of 0 are left out."""
+        path = self.path / layout.RECORDS
+        counters = read_json(path).get("counters", {}) if path.exists() else {}
+        return {name: held["program"] for name, held in counters.items() if "program" in held}
+
     @property
     def measured(self) -> Measured:
         """The measurement that expectations are evaluated on."""

@@ -115,6 +115,7 @@ def spec_of(point: Point) -> PointSpec:
             elif parameter != "backend" and (spec is None or spec.role != "traffic"):
                 state.setdefault(entity, {})[parameter] = value
     for switch, program in own_programs(point).items():
+        collect[switch]["p4_state"] = {"devices": _devices(point, switch), "program": p4_program.key(program)}
         layout = p4_programs.layout_of(program)
         if (entries := _setting(point, switch, "entries")) not in ("", p4_program.NONE):
             rows = rows_of(entries, layout, point.topology, switch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from p4c_ebpf import fields
 from p4c_ebpf.code import Code
@@ -12,15 +13,12 @@ from p4c_ebpf.document import Node, unwrap
 from p4c_ebpf.expression import Scope
 from p4c_ebpf.fields import ones
 from p4c_ebpf.hashes import Hashes
-from p4c_ebpf.model import Action, Array, Field, Header, Meter, Program, Stack, comment
+from p4c_ebpf.model import RECIRCULATE, RESUBMIT, Action, Array, Field, Header, Meter, Program, Stack, comment
 
 DROP_PORT = 511
 
 _WHY_NOT = {
     "generate_digest": "digest()",
-    "resubmit": "resubmit()",
-    "recirculate": "recirculate()",
-    "modify_field_rng_uniform": "random(): a run would not repeat; use a hash of what the packet carries",
     "assign_union": "an assignment of header unions",
 }
 _JUMPS = {"_jump": 1, "_jump_if_zero": 2}
@@ -85,10 +83,13 @@ class Statements:
             "push": (2, self._push),
             "pop": (2, self._pop),
             "modify_field_with_hash_based_offset": (4, self._hash),
+            "modify_field_rng_uniform": (3, self._random),
             "count": (2, self._count),
             "execute_meter": (3, self._execute_meter),
             "clone_ingress_pkt_to_egress": (2, self._clone),
             "clone_egress_pkt_to_egress": (2, self._clone),
+            "resubmit": (1, partial(self._again, RESUBMIT)),
+            "recirculate": (1, partial(self._again, RECIRCULATE)),
             "truncate": (1, self._truncate),
             "assert": (1, self._assert),
             "assume": (1, self._assert),
@@ -273,10 +274,21 @@ class Statements:
     # what becomes of the packet
 
     def _clone(self, session: Node, which: Node) -> None:
+        kept = self._field_list(which)
+        self.code.add(f"p->clone = 0x8000 | {self.scope.low(session, 15)};", f"p->clone_list = {kept};")
+
+    def _field_list(self, which: Node) -> int:
         number = self.scope.number(which)
         if number.low != number.high or number.low not in self.program.field_lists:
             which.fail("no such field list")
-        self.code.add(f"p->clone = 0x8000 | {self.scope.low(session, 15)};", f"p->clone_list = {number.low};")
+        return number.low
+
+    def _again(self, kind: int, which: Node) -> None:
+        """At the end of the pipeline the packet comes again; `again` is the list of what it keeps, and one more."""
+        where = {RESUBMIT: "end_ingress", RECIRCULATE: "end_egress"}[kind]
+        if self.leave != where:
+            which.cannot(f"resubmit() or recirculate() anywhere but in {where.removeprefix('end_')}")
+        self.code.add(f"p->again = {self._field_list(which) + 1};")
 
     def _truncate(self, length: Node) -> None:
         """Cut what is sent to so many bytes, or to fewer if it was cut before; `cut` is one more, 0: not cut."""
@@ -320,6 +332,12 @@ class Statements:
                 with self.code.block():
                     self.code.add(f"u64 size = {self.scope.low(most, 64)};", "", "h = size ? h % size : 0;")
             self.put(*found, f"(h + {self.scope.low(base, 64)})")
+
+    def _random(self, target: Node, low: Node, high: Node) -> None:
+        found = self.scope.place(unwrap(target))
+        if found is None or found[0].width > 32:
+            target.cannot("random() of more than 32 bits, or into a field that the packet decides")
+        self.put(*found, f"random_between({self.scope.low(low, 32)}, {self.scope.low(high, 32)})")
 
     def _array(self, node: Node, arrays: dict[str, Array]) -> Array:
         name = node["value"].text()

@@ -42,6 +42,40 @@ __noinline int again(struct packet *p, u32 number)
 
 """
 
+ROUNDS = 4
+"""How often a packet may come again: so many times more the program is among a port's filters."""
+_ROUND = """\
+struct round {{
+	u32 type;	/* instance_type of the packet when it comes again; 0: it does not */
+	u32 list, count, mac;
+	struct meta m;
+}};
+
+struct {{
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct round);
+}} rounds SEC(".maps");
+
+/* Let the next filter, which is this program again, take the packet; 0: it has come too often, or is a copy. */
+static __noinline int again_keep(struct packet *p, u32 type)
+{{
+	u32 zero = 0;
+	struct round *r = bpf_map_lookup_elem(&rounds, &zero);
+
+	if (!r || p->is_copy || r->count >= {rounds})
+		return 0;
+	r->type = type;
+	r->list = p->again - 1;
+	r->count += 1;
+	r->mac = p->mac;
+	r->m = p->m;
+	return 1;
+}}
+
+"""
+
 
 class Copies:
     """Writes flood() and clone(); `setter` writes a field of standard_metadata if the program has a use for it."""
@@ -65,10 +99,11 @@ class Copies:
         """The u32 of struct packet behind its metadata."""
         cloned = ["clone", "clone_list"] if self.program.clones else []
         cut = ["cut"] if self.program.truncates else []
+        again = ["again", "is_copy"] if self.program.comes_again else []
         payload = ["payload"] if self.program.sums_payload else []
         lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
         always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
-        return [*always, *cut, *payload, *cloned, *lengths, *(["own", "ecn_out"] if self._behind else [])]
+        return [*always, *cut, *payload, *again, *cloned, *lengths, *(["own", "ecn_out"] if self._behind else [])]
 
     @property
     def times(self) -> list[str]:
@@ -100,7 +135,7 @@ class Copies:
         code.add("struct packet *saved = bpf_map_lookup_elem(&scratch, &one);", "")
         with code.block("if (!g || !saved || !g->copies)"):
             code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
-        code.add(*self._copy("saved", "p"))
+        code.add(*(["p->is_copy = 1;"] if self.program.comes_again else []), *self._copy("saved", "p"))
         with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= needed[MOST_COPIES] || i >= g->copies)", "\tbreak;")
             code.add("port = g->port[i];", "if (i > 0)", "\tagain(p, one);")
@@ -132,7 +167,8 @@ class Copies:
             self._untimed(code)
             code.add("again(p, origin);")
             code.add("__builtin_memset(&p->m, 0, sizeof(p->m));", "p->clone = 0;")
-            self._preserve(code)
+            code.add(*(["p->is_copy = 1;"] if self.program.comes_again else []))
+            self._preserve(code, "now->clone_list")
             self._set(code, "instance_type", "type")
             self._set(code, "egress_rid", "g->instance[i]")
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
@@ -152,9 +188,27 @@ class Copies:
         """The copy before may have a departure time."""
         code.add("if (p->waits)", "\tbpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);")
 
-    def _preserve(self, code: Code) -> None:
+    def come_again(self) -> str:
+        """again_keep() and again_restore(), if packets come again."""
+        if not self.program.comes_again:
+            return ""
+        code = Code(1)
+        code.add("u32 zero = 0;", "struct round *now = bpf_map_lookup_elem(&rounds, &zero);", "")
+        code.add("if (!now)", "\treturn;")
+        with code.block("if (!now->type)"):
+            code.add("now->count = 0;", "return;")
+        self._preserve(code, "now->list")
+        self._set(code, "instance_type", "now->type")
+        code.add("p->mac = now->mac;", "now->type = 0;")
+        return (
+            _ROUND.format(rounds=ROUNDS)
+            + "/* What a packet that comes again has of its last round. */\n"
+            + f"static __noinline void again_restore(struct packet *p)\n{{\n{code.text()}}}\n\n"
+        )
+
+    def _preserve(self, code: Code, asked: str) -> None:
         """Copy the fields of the list that the packet asked for."""
-        with code.block("switch (now->clone_list)"):
+        with code.block(f"switch ({asked})"):
             for number, found in self.program.field_lists.items():
                 code.add(f"case {number}:")
                 code.add(*(line for one in found for line in self._member(one)), "\tbreak;")

@@ -9,6 +9,8 @@ from p4c_ebpf.model import (
     INGRESS_CLONE,
     MAX_HEADERS,
     MAX_MEMBERS,
+    RECIRCULATE,
+    RESUBMIT,
     WIDEST,
     Action,
     Array,
@@ -23,6 +25,7 @@ from p4c_ebpf.model import (
     identifier,
 )
 
+_AGAIN = {"resubmit": RESUBMIT, "recirculate": RECIRCULATE}
 _CLONES = {"clone_ingress_pkt_to_egress": INGRESS_CLONE, "clone_egress_pkt_to_egress": EGRESS_CLONE}
 _MAX_CELLS = 1 << 24
 _WIDEST_FIELD = 2048
@@ -211,8 +214,10 @@ def declare(root: Node) -> Program:
     for action in program.actions.values():
         ops = {one["op"].text() for one in action.primitives}
         program.clones |= {kind for op, kind in _CLONES.items() if op in ops}
+        program.comes_again |= {kind for op, kind in _AGAIN.items() if op in ops}
         program.truncates |= "truncate" in ops
-    for one in root.section("field_lists") if program.clones else []:
+        program.draws |= "modify_field_rng_uniform" in ops
+    for one in root.section("field_lists") if program.clones or program.comes_again else []:
         kept = [program.field(each["value"]) for each in one["elements"] if each.kind() == "field"]
         if len(kept) != len(one["elements"].items()) or not all(program.headers[each.header].metadata for each in kept):
             one.cannot("a field list of anything but metadata")

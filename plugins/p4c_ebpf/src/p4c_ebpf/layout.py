@@ -216,6 +216,8 @@ class Layout:
     """A hash of the object."""
     counts_waiting: bool = False
     """Whether it has the map `waiting` (runtime/waiting.h)."""
+    rounds: int = 0
+    """How often a packet may come again: as often the program follows itself among a port's filters."""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=1) + "\n"
@@ -259,4 +261,5 @@ def from_json(text: str) -> Layout:
         raw["sources"],
         raw["object"],
         raw["counts_waiting"],
+        raw["rounds"],
     )

@@ -28,6 +28,8 @@ STANDARD = ("standard_metadata", "intrinsic_metadata", "queueing_metadata")
 
 INGRESS_CLONE, EGRESS_CLONE = 1, 2
 """standard_metadata.instance_type of clones; a packet that was not copied has 0."""
+RECIRCULATE, RESUBMIT = 4, 6
+"""instance_type of a packet that comes again (runtime/again.h)."""
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,14 @@ class Program:
     profiles: dict[str, Profile] = field(default_factory=dict)
     clones: set[int] = field(default_factory=set)
     """The kinds of clone that some action makes."""
+    comes_again: set[int] = field(default_factory=set)
+    """Of RESUBMIT and RECIRCULATE, what some action asks for."""
     truncates: bool = False
+    draws: bool = False
+    """Whether an action takes random numbers."""
     sums_payload: bool = False
     field_lists: dict[int, list[Field]] = field(default_factory=dict)
-    """The metadata that a clone keeps."""
+    """The metadata that a clone keeps, or a packet that comes again."""
     value_sets: dict[str, Array] = field(default_factory=dict)
     calculations: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)

@@ -93,7 +93,8 @@ SEC("tc") int switch_ingress(struct __sk_buff *skb)
 		if (!stage_take(skb, then - 1, p->waits))
 			done = forwarded(skb, 0, p->mac);
 	}
-	h->times = 0;
+	h->times = done == TC_ACT_UNSPEC;	/* the next filter is this program again */
+	h->then = 0;
 	return done;
 }
 

@@ -24,14 +24,14 @@ from p4c_ebpf import document, fields, layout, stages, tables
 from p4c_ebpf.actions import DROP_PORT, Statements
 from p4c_ebpf.beyond import HOLD, Beyond
 from p4c_ebpf.code import Code
-from p4c_ebpf.copies import MAX_COPIES, Copies
+from p4c_ebpf.copies import MAX_COPIES, ROUNDS, Copies
 from p4c_ebpf.declare import declare
 from p4c_ebpf.deparser import Deparser
 from p4c_ebpf.document import Node
 from p4c_ebpf.expression import Scope
 from p4c_ebpf.hashes import Hashes
 from p4c_ebpf.layout import Layout, Tap
-from p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, STANDARD, Program, comment
+from p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, RECIRCULATE, RESUBMIT, STANDARD, Program, comment
 from p4c_ebpf.parser import Parser
 from p4c_ebpf.pipeline import Pipeline
 
@@ -157,6 +157,7 @@ class _Writer:
             ),
             needed_bytes=self._needed(),
             counts_waiting=self.counts_waiting,
+            rounds=ROUNDS if self.program.comes_again else 0,
         )
 
     def _needed(self) -> int:
@@ -372,6 +373,11 @@ class _Writer:
         if self.program.truncates:
             with code.block("if (p->cut && skb->len >= p->cut && bpf_skb_change_tail(skb, p->cut - 1, 0))"):
                 code.add("report(p, port, TELEMETRY_ASTRAY, 0, d.depth_bytes);", "return 0;")
+        if RECIRCULATE in self.program.comes_again:
+            with code.block("if (p->again)"):
+                with code.block(f"if (!again_keep(p, {RECIRCULATE}))"):
+                    code.add("p->again = 0;", "report(p, port, TELEMETRY_DROPPED, 0, d.depth_bytes);")
+                code.add("return 0;")
         self.beyond.sent(code)
         if behind:
             code.add("p->ecn_out = stage_ecn(skb);")
@@ -407,6 +413,8 @@ class _Writer:
         no_port = "!p->ingress" if self.first_port else "p->ingress >= PORTS"
         code.add(f"if ({no_port} || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
         code.add("p->wire_bytes = skb->len;")
+        if self.program.comes_again:
+            code.add(*(["p->is_copy = more;"] if behind else []), "again_restore(p);")
         if not self.parser_regular:
             code.add("p->relayout = 1;")
         self._set(code, "ingress_port", "p->ingress")
@@ -428,6 +436,10 @@ class _Writer:
         apart = self._control(code, self.ingress, "TC_ACT_SHOT")
         if INGRESS_CLONE in self.program.clones:
             code.add("", "if (p->clone)", f"\tclone(skb, p, {INGRESS_CLONE});")
+        if RESUBMIT in self.program.comes_again:
+            with code.block("if (p->again)"):
+                code.add(f"if (again_keep(p, {RESUBMIT}))", "\treturn TC_ACT_UNSPEC;")
+                code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
         code.add("")
         group = self._std("mcast_grp")
         if self.role.is_front:
@@ -441,6 +453,8 @@ class _Writer:
         with code.block(f"if (port == {DROP_PORT})"):
             code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
         code.add("ifindex = depart(skb, p, port);")
+        if RECIRCULATE in self.program.comes_again:
+            code.add("if (p->again)", "\treturn TC_ACT_UNSPEC;")
         if EGRESS_CLONE in self.program.clones:
             with code.block("if (p->clone)"):
                 code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
@@ -476,10 +490,10 @@ class _Writer:
             + route
         )
         if self.role.is_front:
-            if self.program.clones:
-                self.program.root.cannot("clones in front of another program")
+            if self.program.clones or self.program.comes_again:
+                self.program.root.cannot("clones, resubmit() or recirculate() in front of another program")
             copies = ""
-        bodies = relayout + self.deparser.functions() + egress + copies + main
+        bodies = self.copies.come_again() + relayout + self.deparser.functions() + egress + copies + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
@@ -493,6 +507,7 @@ class _Writer:
             + (stages.INCLUDE if self.role != ALONE else "")
             + ('#include "waiting.h"\n' if self.counts_waiting else "")
             + '#include "frame.h"\n#include "transmit.h"\n'
+            + ('#include "random.h"\n' if self.program.draws else "")
             + ('#include "payload.h"\n' if self.program.sums_payload else "")
             + self.beyond.includes()
             + "\n"

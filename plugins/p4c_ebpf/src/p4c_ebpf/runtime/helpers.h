@@ -23,6 +23,7 @@
 #define NULL ((void *)0)
 #endif
 
+#define TC_ACT_UNSPEC -1
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
 #define ETH_IP 0x0800

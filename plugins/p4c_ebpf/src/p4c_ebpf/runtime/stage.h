@@ -12,7 +12,6 @@
 #ifndef P4C_EBPF_STAGE_H
 #define P4C_EBPF_STAGE_H
 
-#define TC_ACT_UNSPEC -1
 #define STAGE_RECORD 128
 #define STAGE_BYTES 16384		/* a power of two */
 #define STAGE_COPY 64			/* the place of a packet that is sent again; those below are the first program's */
