@@ -6,11 +6,15 @@
 Packets of 64 bytes come up the receive path of port a as fast as the kernel takes them and are
 counted, and dropped, where the sink receives them.  TCP is one connection of `tgen` with writes of 1
 MiB; no end and no port merges or splits packets behind the wire (TSO and GRO are off).
+
+With TESTCTL_BENCH_P4=PROGRAM.p4:ENTRIES a program of the user's is measured too, on eBPF and on BMv2; its entries name
+the hosts `sender` and `receiver`.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import struct
 import subprocess
@@ -32,6 +36,7 @@ SOURCE, SWITCH, SINK = "testctl-bench-source", "testctl-bench-switch", "testctl-
 HOSTS = {SOURCE: ("02:00:00:00:00:01", "10.9.0.1", "a"), SINK: ("02:00:00:00:00:02", "10.9.0.2", "b")}
 PORT = 5201
 ROUNDS = 5
+OWN = "TESTCTL_BENCH_P4"
 
 
 def ip(*words: str) -> None:
@@ -81,15 +86,70 @@ def bridge() -> Iterator[None]:
     yield
 
 
+def with_checksums() -> None:
+    """BMv2 reads packets as they are, with checksums that nobody has filled in yet."""
+    packets.own_sys()
+    for host in HOSTS:
+        words = ["ip", "netns", "exec", host, "ethtool", "-K", "eth0", "tx", "off"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def own(name: str) -> Iterator[None]:
+    """The user's program, on eBPF or on BMv2."""
+    from testctl.plan import load_plan
+    from testctl.plan.entries import rows_of
+    from testctl.system import p4_programs
+    from testctl_agent.spec import p4_program
+    from testctl_agent.switch import ebpf, own_program
+
+    source, _, listed = os.environ[OWN].partition(":")
+    (point,) = load_plan(b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, bytes, 1MB]]").points
+    value = p4_program.of_file(Path(source).read_bytes(), Path(source))
+    entries = p4_program.entries_of_file(Path(listed).read_bytes(), Path(listed))
+    rows = rows_of(entries, p4_programs.layout_of(value), point.topology, "switch").to_json()
+    # the plan's hosts have other addresses than the bench's
+    for host, (_, address, _) in zip(("sender", "receiver"), HOSTS.values(), strict=True):
+        there, here = (int.from_bytes(map(int, one.split("."))) for one in (point.topology.hosts[host], address))
+        rows = rows.replace(str(there), str(here))
+    rows = p4_program.show_entries(rows)
+    os.environ[p4_program.PROGRAMS] = str(p4_programs.directory())
+    ports = tuple(port for _, _, port in HOSTS.values())
+    with packets.inside(SWITCH), tempfile.TemporaryDirectory() as where:
+        if name == "ebpf":
+            switch = ebpf.open_narrow(ports, {}, {("", "program"): value, ("", "entries"): rows})
+            try:
+                yield
+            finally:
+                with packets.inside(SWITCH):
+                    switch.close()
+            return
+        from testctl_bmv2 import backend, p4info, simple_switch
+        from testctl_bmv2.p4runtime import P4RuntimeDriver
+
+        with_checksums()
+        made, info = Path(where) / "own.json", Path(where) / "own.p4info.txtpb"
+        made.write_bytes(p4_program.parse(value)[1])
+        p4c = os.environ.get(p4_program.P4C, "p4c-bm2-ss")
+        subprocess.run([p4c, "--arch", "v1model", "--p4runtime-files", info, "-o", made, source], check=True)
+        running = simple_switch.start(dict(enumerate(ports, 1)), simple_switch.run_directory())
+        driver = P4RuntimeDriver(running.address, made, p4info.read(info))
+        own_program.fill(driver, rows)
+        for port in ports:
+            backend.take(port)
+        try:
+            yield
+        finally:
+            driver.close()
+            running.close()
+
+
 @contextmanager
 def program(name: str) -> Iterator[None]:
     """A back end with the testbed program; the bench's connection is one of its flows."""
     with packets.inside(SWITCH):
         if name == "bmv2":
-            packets.own_sys()
-            for host in HOSTS:  # it reads packets as they are, with checksums that nobody has filled in yet
-                words = ["ip", "netns", "exec", host, "ethtool", "-K", "eth0", "tx", "off"]
-                subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+            with_checksums()
         devices = {f"switch:{port}": port for _, _, port in HOSTS.values()}
         switch = backends.load(name, devices, {mac: port for mac, _, port in HOSTS.values()})
         switch.apply("", "flows", f"bulk/0 tcp {HOSTS[SOURCE][1]}:{PORT - 1} {HOSTS[SINK][1]}:{PORT}")
@@ -157,8 +217,13 @@ def goodput(result: Path) -> float:
 def kinds() -> dict[str, object]:
     """What can be measured here."""
     found: dict[str, object] = {"bridge": bridge, "ebpf": lambda: program("ebpf")}
-    if shutil.which("simple_switch_grpc") and importlib.util.find_spec("p4"):
+    has_bmv2 = shutil.which(os.environ.get("TESTCTL_BMV2") or "simple_switch_grpc") and importlib.util.find_spec("p4")
+    if has_bmv2:
         found["bmv2"] = lambda: program("bmv2")
+    if os.environ.get(OWN):
+        found["own, ebpf"] = lambda: own("ebpf")
+        if has_bmv2:
+            found["own, bmv2"] = lambda: own("bmv2")
     return found
 
 
@@ -172,11 +237,11 @@ def switch(_where: Path) -> None:
                 rates.setdefault(name, []).append((packet_rate(), gbps))
     best = {name: [max(one) for one in zip(*got, strict=True)] for name, got in rates.items()}
     for name, (pps, gbps) in best.items():
-        print(f"switch, {name:6}: {pps / 1e3:7.0f} thousand packets of 64 bytes a second, {gbps:5.2f} Gb/s of TCP")
-    for other in ("bridge", "bmv2"):
-        if other in best:
-            ratios = [ours / theirs for ours, theirs in zip(best["ebpf"], best[other], strict=True)]
-            print(f"switch, ebpf over {other}: {ratios[0]:.2f} in packets, {ratios[1]:.2f} in TCP")
+        print(f"switch, {name:9}: {pps / 1e3:7.0f} thousand packets of 64 bytes a second, {gbps:5.2f} Gb/s of TCP")
+    for one, other in (("ebpf", "bridge"), ("ebpf", "bmv2"), ("own, ebpf", "own, bmv2"), ("own, ebpf", "ebpf")):
+        if one in best and other in best:
+            ratios = [ours / theirs for ours, theirs in zip(best[one], best[other], strict=True)]
+            print(f"switch, {one} over {other}: {ratios[0]:.2f} in packets, {ratios[1]:.2f} in TCP")
 
 
 if __name__ == "__main__":

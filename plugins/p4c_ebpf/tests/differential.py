@@ -39,6 +39,8 @@ SHORTEST = 18
 TIMED = {"queue": slice(22, 26)}
 """Bytes of what programs send that are a time BMv2 took."""
 LEFT_OUT = {
+    "again": "BMv2 lets a packet come again without end",
+    "draws": "BMv2 draws other random numbers",
     "asserts": "BMv2 ends at a false assertion",
     "meters": "BMv2 reads beyond the end of an array of meters",
     "records": "BMv2 reads beyond the end of a stack",

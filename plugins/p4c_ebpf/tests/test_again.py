@@ -5,14 +5,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from p4c_ebpf.copies import ROUNDS
+from testctl_bmv2 import simple_switch
 
+from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import ethernet
 
-RECIRCULATED, RESUBMITTED = 4, 6
+PROGRAMS = Path(__file__).parent / "programs"
+RECIRCULATED, RESUBMITTED = 4 << 4, 6 << 4
 REPLICATION = 5
 EVERYBODY = 2**48 - 1
 pytestmark = pytest.mark.root
@@ -21,7 +25,7 @@ pytestmark = pytest.mark.root
 def packet(
     resubmit: int = 0, recirculate: int = 0, found: tuple[int, int, int, int] = (0, 0, 0, 0), **to: int
 ) -> bytes:
-    """found: rounds, kind, kept, lost."""
+    """found: rounds, kind (in ingress; of a copy in egress, of others it is 0 there), kept, lost."""
     return ethernet(0x9999, **to) + struct.pack(">4B2I", resubmit, recirculate, *found) + bytes(60)
 
 
@@ -56,3 +60,11 @@ def test_a_copy_of_a_group_is_lost(target: Callable[[str], EbpfTarget]) -> None:
     assert one.inject(1, packet(recirculate=1, dst=EVERYBODY)) == []
     found = (0, REPLICATION, 0, 0)
     assert one.inject(1, packet(dst=EVERYBODY)) == [(port, packet(dst=EVERYBODY, found=found)) for port in (2, 3)]
+
+
+@pytest.mark.skipif(bool(simple_switch.unavailable()), reason=simple_switch.unavailable())
+def test_bmv2_does_the_same(target: Callable[[str], EbpfTarget]) -> None:
+    one = target("again")
+    with Bmv2Target(PROGRAMS / "again.json", PROGRAMS / "again.p4info.txtpb") as other:
+        for sent in (packet(), packet(resubmit=1), packet(resubmit=ROUNDS), packet(recirculate=ROUNDS), packet(2, 2)):
+            assert one.inject(1, sent) == other.inject(1, sent)

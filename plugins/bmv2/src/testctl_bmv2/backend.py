@@ -69,7 +69,7 @@ class Bmv2Backend:
             self.driver.registers = self._switch.thrift
             self._tables = TestbedTables(self.driver, self._numbers, forwarding, unable=UNABLE)
             for device in ports:
-                _take(device)
+                take(device)
                 self._give(device, Port())
             self._undo = undo.pop_all()
 
@@ -170,7 +170,7 @@ class Bmv2Backend:
         self._models[port], self._given[port] = model, given
 
 
-def _take(device: str) -> None:
+def take(device: str) -> None:
     """Drop for the kernel what comes in at a device.  Raises TestbedError when its clsact is somebody else's."""
     program = load.load_program(load.SCHED_CLS, _FILTER, _DROP)
     try:

@@ -452,6 +452,8 @@ class _Writer:
         code.add(f"port = {self._std('egress_spec')};")
         with code.block(f"if (port == {DROP_PORT})"):
             code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
+        if self.program.comes_again:
+            self._set(code, "instance_type", "0")
         code.add("ifindex = depart(skb, p, port);")
         if RECIRCULATE in self.program.comes_again:
             code.add("if (p->again)", "\treturn TC_ACT_UNSPEC;")

@@ -6,7 +6,8 @@ header asked_t {
     bit<8> resubmit;
     bit<8> recirculate;
     bit<8> rounds;          // that it has come again
-    bit<8> kind;            // instance_type
+    bit<4> kind;            // instance_type in ingress
+    bit<4> after;           // and in egress
     bit<32> kept;           // what metadata that is preserved has counted
     bit<32> lost;           // what metadata that is not has
 }
@@ -30,8 +31,9 @@ EMPTY_VERIFY
 INGRESS {
     apply {
         standard.egress_spec = 2;
+        hdr.asked.kind = (bit<4>)standard.instance_type;
         if (hdr.asked.resubmit > meta.rounds) {
-            hdr.asked.kind = 0xff;          // which is not in the packet that comes again
+            hdr.asked.kept = 0xffff;        // which is not in the packet that comes again
             meta.rounds = meta.rounds + 1;
             meta.kept = meta.kept + 1;
             meta.lost = meta.lost + 1;
@@ -46,7 +48,7 @@ INGRESS {
 
 EGRESS {
     apply {
-        hdr.asked.kind = (bit<8>)standard.instance_type;
+        hdr.asked.after = (bit<4>)standard.instance_type;
         if (hdr.asked.recirculate > 0) {
             hdr.asked.recirculate = hdr.asked.recirculate - 1;
             meta.rounds = meta.rounds + 1;
