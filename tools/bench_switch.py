@@ -134,7 +134,7 @@ def own(name: str) -> Iterator[None]:
         subprocess.run([p4c, "--arch", "v1model", "--p4runtime-files", info, "-o", made, source], check=True)
         running = simple_switch.start(dict(enumerate(ports, 1)), simple_switch.run_directory())
         driver = P4RuntimeDriver(running.address, made, p4info.read(info))
-        own_program.fill(driver, rows)
+        own_program.fill(driver, rows)  # type: ignore[arg-type]
         for port in ports:
             backend.take(port)
         try:

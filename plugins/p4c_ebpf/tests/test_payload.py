@@ -36,7 +36,7 @@ def test_they_are_those_of_packets_of_any_length(target: Callable[[str], EbpfTar
         assert one.inject(1, packet(payload, 53)) == [(2, packet(payload, 4242))], size
         wrong = packet(payload, 53, wrong=1)
         ((port, sent),) = one.inject(1, wrong)
-        assert (port, sent) == (3, packet(payload, 53)), "it is written whoever sent it"
+        assert (port, sent) == (3, packet(payload, 53)), "it is right when it leaves"
 
 
 @pytest.mark.parametrize(

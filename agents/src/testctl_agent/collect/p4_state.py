@@ -32,15 +32,15 @@ def files(options: Mapping[str, Value]) -> list[str]:
     return [FILE]
 
 
-def cells(fd: int, one: layout.Cells) -> dict[str, int] | dict[str, list[int]]:
+def cells(fd: int, array: layout.Cells) -> dict[str, int] | dict[str, list[int]]:
     """The cells that are not 0: of a register its value, of a counter [packets, bytes], over all processors."""
-    size = load.map_info(fd).value_bytes * (1 if one.width else possible_cpus())
-    read = ((str(at), load.read_element(fd, struct.pack("=I", at), size)) for at in range(min(one.size, MOST_CELLS)))
+    size = load.map_info(fd).value_bytes * (1 if array.width else possible_cpus())
+    read = ((str(at), load.read_element(fd, struct.pack("=I", at), size)) for at in range(min(array.size, MOST_CELLS)))
     used = {at: data for at, data in read if any(data)}
-    if one.width:
+    if array.width:
         return {at: int.from_bytes(data, sys.byteorder) for at, data in used.items()}
-    words = {at: struct.unpack(f"={size // 8}Q", data) for at, data in used.items()}
-    return {at: [sum(counts[::2]), sum(counts[1::2])] for at, counts in words.items()}
+    numbers = {at: struct.unpack(f"={size // 8}Q", data) for at, data in used.items()}
+    return {at: [sum(counts[::2]), sum(counts[1::2])] for at, counts in numbers.items()}
 
 
 @dataclass

@@ -47,7 +47,7 @@ def layout() -> Layout:
 
 
 def layout_in(folder: Path) -> Layout:
-    """That of the program which was compiled to a directory.  Raises TestbedError."""
+    """Of the program which was compiled to a directory.  Raises TestbedError."""
     file = folder / "layout.json"
     try:
         return layouts.from_json(file.read_text(encoding="utf-8"))
