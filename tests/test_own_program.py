@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,21 @@ def test_the_examples_json_is_that_of_its_source() -> None:
     """p4c-bm2-ss --arch v1model -o mark.json mark.p4 && sha256sum mark.p4 > sources.sha256, where p4c is installed."""
     digest, _ = (EXAMPLE / "sources.sha256").read_text().split()
     assert hashlib.sha256((EXAMPLE / "mark.p4").read_bytes()).hexdigest() == digest
+
+
+def test_counters_have_counted_the_packets_of_the_telemetry(tmp_path: Path) -> None:
+    plan = "topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples:\n{own}  - [bulk, bytes, 100kB]\n"
+    points(tmp_path / "counted", plan, "counters", BY_MAC)
+    (point,) = load_run(tmp_path / "counted" / "run").points
+    table = point.packets(["where", "direction"])
+    assert table is not None
+    passed = Counter(row["direction"] for row in table.to_pylist() if row["where"] == "switch")
+    counted = {
+        name: {at: packets for at, (packets, _) in cells.items()}
+        for name, cells in point.programs["switch"]["counters"].items()
+    }
+    assert passed[0] > passed[1] > 0
+    assert counted == {
+        "ingress.port_in": {"1": passed[0], "2": passed[1]},
+        "egress.port_out": {"1": passed[1], "2": passed[0]},
+    }
