@@ -18,6 +18,7 @@ from testctl.metrics.recovery.measure import Recovery
 from testctl.records import Records
 from testctl.report.fates import read_fates
 from testctl.report.metrics import metric_table
+from testctl.report.programs import program_rows
 from testctl.report.stalls import Stall
 from testctl.report.violations import violation_list
 from testctl.results import RunPoint
@@ -46,12 +47,15 @@ def point_page(point: RunPoint) -> dict[str, Any]:
 
 
 def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
-    """What its page says of its packets besides figures: broken rules, recoveries, fates, distribution of latency."""
+    """What its page has besides figures: broken rules, recoveries, fates, programs, distribution of latency."""
     listed, fates, latency = recoveries(records), read_fates(point, records), latency_distribution(records)
     return {
         "recoveries": {"rows": [_row(recovery, span) for recovery, span in listed[:MAX_LISTED]], "in_all": len(listed)},
         "violations": violation_list(point, records),
         "fates": fates.to_json() if fates else None,
+        "programs": [
+            [switch, name, at, value] for switch, name, cells, _ in program_rows(point) for at, value in cells
+        ],
         "latency": latency.to_json() if latency else None,
     }
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -13,14 +11,12 @@ from testctl_agent.spec.types import shown
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
 from testctl.report.metrics import expected_metrics, metric_table
+from testctl.report.programs import program_lines
 from testctl.report.terminal import plain_console
 from testctl.report.violations import violation_lines
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown
 from testctl.results.provenance import from_here
-
-_MOST_CELLS = 16
-"""Of a register or a counter, that are printed."""
 
 
 def print_point(run: Run, point: RunPoint, console: Console) -> None:
@@ -46,7 +42,7 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         console.print(Text.assemble(("broke   ", "bold"), text), soft_wrap=True)
     for text in lines([point]):
         console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
-    for text in _program_lines(point):
+    for text in program_lines(point):
         console.print(Text.assemble(("program ", "bold"), text), soft_wrap=True)
     found = metric_table(point, expected_metrics(run.summary))
     if found["rows"]:
@@ -66,18 +62,3 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         ("again", f"testctl replay {place} {point.id[:8]}" if run.plan_text else str(run.summary.get("reproduce", ""))),
     ):
         console.print(Text.assemble((f"{name:<8}", "bold"), text), soft_wrap=True)
-
-
-def _program_lines(point: RunPoint) -> Iterator[str]:
-    """What P4 programs of the user's held at the end: a line for each register and counter with cells other than 0."""
-    for switch, held in point.programs.items():
-        for kind, name, cells in (
-            (kind, name, cells) for kind, of in sorted(held.items()) for name, cells in of.items()
-        ):
-            shown_cells = [
-                f"[{at}] {value if isinstance(value, int) else f'{value[0]:,} packets, {value[1]:,} B'}"
-                for at, value in sorted(cells.items(), key=lambda cell: int(cell[0]))
-            ]
-            more = f", and {len(cells) - _MOST_CELLS:,} more in records.json" if len(cells) > _MOST_CELLS else ""
-            if cells:
-                yield f"{switch}, {kind.removesuffix('s')} {name}: {'; '.join(shown_cells[:_MOST_CELLS])}{more}"

@@ -41,12 +41,16 @@ const fateList = (fates) => {
   return into;
 };
 
+const programList = (rows) => make("section", {}, make("h2", {}, "What the switch's program held at the end"),
+  list("Registers and counters", ["switch", "register or counter", "cell", "value"], rows, ["", "", "number", "number"]));
+
 // {element, restyle}; jump(recovery) shows it in the figures.
 export const eventLists = (events, looks, jump) => {
   const element = make("div");
   if (events.violations?.rows.length) element.append(violationList(events.violations, jump));
   if (events.recoveries?.rows.length) element.append(recoveryList(events.recoveries, jump));
   if (events.fates) element.append(fateList(events.fates));
+  if (events.programs?.length) element.append(programList(events.programs));
   if (!events.latency) return { element, restyle: () => undefined };
   const plot = make("div", { class: "plot", role: "img", "aria-label": `${events.latency.title}: loading`, "data-figure": "distribution" });
   const draw = () => drawChart(plot, events.latency, looks);
