@@ -61,7 +61,7 @@ OWN, ROWS = "switch, program, ./router.json", "switch, entries, ./routes.txt"
         (["switch, program, ./other.json"], "6:23", "got another JSON, without parsers, pipelines or deparsers"),
         (["switch, program, ./broken.json"], "6:23", "want the JSON that p4c makes for BMv2, or P4; got"),
         (["switch, program, ./two_parsers.json"], "6:23", "another architecture than v1model, which has one parser"),
-        (["switch, program, router"], "6:23", "want a program as testctl writes it; got 'router'"),
+        (["switch, program, router"], "6:23", "want a path such as ./codel.p4, or a program as testctl writes it; got 'router'"),
         ([ROWS], "6:23", "switch, entries: want a program that they are of; got none"),
         ([OWN, "switch, entries, ./two_routes.txt"], "7:23", "two_routes.txt, line 2: table ingress.routes: want "),
         ([OWN, "switch, entries, ./broken_rows.json"], "7:23", "./broken_rows.json, line 2, column 4: want JSON;"),
@@ -112,6 +112,8 @@ def test_check_prints_tables_and_what_differs() -> None:
     code, text = check(str(PROGRAMS / "queue.json"), "--json")
     assert code == 0
     assert list(json.loads(text)["differs"]) == ["enq_qdepth", "deq_qdepth", "deq_timedelta"]
+    assert "recirculate              at most four times" in check(str(PROGRAMS / "again.json"))[1]
+    assert "modify_field_rng_uniform random()" in check(str(PROGRAMS / "draws.json"))[1]
 
 
 def test_check_refuses_what_a_plan_could_not_have(where: Path) -> None:

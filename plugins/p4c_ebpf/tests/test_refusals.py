@@ -47,7 +47,6 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
 @pytest.mark.parametrize(
     ("op", "why"),
     [
-        ("generate_digest", "digest()"),
         ("assign_union", "an assignment of header unions"),
         ("sing", "the primitive sing"),
     ],
@@ -103,9 +102,6 @@ def test_tables() -> None:
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a table of type sideways"
     changed["pipelines"][0]["tables"][0] |= {"type": "indirect", "action_profile": "p"}
     assert refusal(changed) == "l2.p4:46: no action profile 'p'"
-    changed = document("l2")
-    changed["pipelines"][0]["tables"][0]["support_timeout"] = True
-    assert refusal(changed) == "l2.p4:46: forward: can't be translated: rows that time out"
     changed = document("l2")
     changed["pipelines"][0]["tables"][0]["next_tables"]["ingress.send"] = "ingress.forward"
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a loop of tables"

@@ -154,8 +154,6 @@ def lay_out(program: Program, node: Node, index: int, control: int) -> Table:
         node.fail(f"no action profile {profile!r}")
     if profile and not node["key"].items():
         node.cannot("an action profile of a table without keys")
-    if node.has("support_timeout") and node["support_timeout"].flag():
-        node.cannot("rows that time out")
     keys, words = _keys(program, node)
     matches = {key.match for key in keys}
     kind: Kind = "none" if not keys else "ranges" if "range" in matches else "tuples" if words["masked"] else "exact"
