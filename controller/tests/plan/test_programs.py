@@ -112,7 +112,7 @@ def test_check_prints_tables_and_what_differs() -> None:
     code, text = check(str(PROGRAMS / "queue.json"), "--json")
     assert code == 0
     assert list(json.loads(text)["differs"]) == ["enq_qdepth", "deq_qdepth", "deq_timedelta"]
-    assert "recirculate              at most four times" in check(str(PROGRAMS / "again.json"))[1]
+    assert "recirculate              at most eight times" in check(str(PROGRAMS / "again.json"))[1]
     assert "modify_field_rng_uniform random()" in check(str(PROGRAMS / "draws.json"))[1]
 
 

@@ -26,8 +26,8 @@ DIFFERS = {
     "egress_global_timestamp": "when the packet begins to be sent, in virtual time",
     "generate_digest": "goes nowhere: there is no controller",
     "modify_field_rng_uniform": "random(): the same numbers in each run",
-    "resubmit": "at most four times, then the packet is lost",
-    "recirculate": "at most four times, then the packet is lost; not of a copy",
+    "resubmit": "at most eight times, then the packet is lost",
+    "recirculate": "at most eight times, then the packet is lost; not of a copy",
     "support_timeout": "its rows stay: there is no controller to be told",
 }
 """What means something else than in BMv2, or needs a word: fields of standard_metadata, and primitives."""

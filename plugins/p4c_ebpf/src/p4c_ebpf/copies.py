@@ -42,7 +42,7 @@ __noinline int again(struct packet *p, u32 number)
 
 """
 
-ROUNDS = 4
+ROUNDS = 8
 """How often a packet may come again: so many times more the program is among a port's filters."""
 _ROUND = """\
 struct round {{
