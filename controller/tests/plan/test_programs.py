@@ -61,7 +61,7 @@ OWN, ROWS = "switch, program, ./router.json", "switch, entries, ./routes.txt"
         (["switch, program, ./other.json"], "6:23", "got another JSON, without parsers, pipelines or deparsers"),
         (["switch, program, ./broken.json"], "6:23", "want the JSON that p4c makes for BMv2, or P4; got"),
         (["switch, program, ./two_parsers.json"], "6:23", "another architecture than v1model, which has one parser"),
-        (["switch, program, router"], "6:23", "want a path such as ./codel.p4, or a program as testctl writes it; got 'router'"),
+        (["switch, program, router"], "6:23", "want a path such as ./codel.p4, or a program as testctl writes it; got"),
         ([ROWS], "6:23", "switch, entries: want a program that they are of; got none"),
         ([OWN, "switch, entries, ./two_routes.txt"], "7:23", "two_routes.txt, line 2: table ingress.routes: want "),
         ([OWN, "switch, entries, ./broken_rows.json"], "7:23", "./broken_rows.json, line 2, column 4: want JSON;"),

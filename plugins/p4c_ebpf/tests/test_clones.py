@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from p4c_ebpf.copies import ROUNDS
 from p4c_ebpf.errors import ProgramError
 from p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import DriverError
@@ -54,11 +55,13 @@ def test_ingress(target: Target, how: int, kept: int) -> None:
 
 @KEPT
 def test_egress(target: Target, how: int, kept: int) -> None:
-    """The clone has the headers that egress left, and an egress of its own; it is not cloned again."""
+    """The clone has the headers that egress left, and an egress of its own, which clones it again, up to a limit."""
     one, packet = target("clones"), sent(egress=how)
     one.driver.mirror(6, [4])
-    clone = changed(packet, kept, 0, EGRESS, 0, times=2)
-    assert one.inject(1, packet) == [(1, changed(packet, 77, 66, 0, 0)), (4, clone)]
+    clones = [(4, changed(packet, kept, 0, EGRESS, 0, times=times)) for times in range(2, 3 + ROUNDS)]
+    assert one.inject(1, packet) == [(1, changed(packet, 77, 66, 0, 0)), *clones]
+    one.driver.mirror(6, [])
+    assert one.inject(1, packet) == [(1, changed(packet, 77, 66, 0, 0))], "and nothing is left to the next packet"
 
 
 @pytest.mark.parametrize("dropped", [False, True])
@@ -73,14 +76,14 @@ def test_egress_of_each_copy(target: Target, dropped: bool) -> None:
 
 
 def test_both_kinds(target: Target) -> None:
-    """A clone of ingress has an egress that clones, but it is not cloned again."""
+    """A clone of ingress is not cloned by its egress; the packet is, and its clones."""
     one, packet = target("clones"), sent(ingress=WITH_METADATA, egress=PLAIN)
     one.driver.mirror(5, [4])
     one.driver.mirror(6, [7])
     assert one.inject(1, packet) == [
         (4, as_parsed(packet, 77, 0, INGRESS, 0)),
         (1, changed(packet, 77, 66, 0, 0)),
-        (7, changed(packet, 0, 0, EGRESS, 0, times=2)),
+        *((7, changed(packet, 0, 0, EGRESS, 0, times=times)) for times in range(2, 3 + ROUNDS)),
     ]
     for session, said in ((-1, "want 0 to 32767; got -1"), (32768, "want 0 to 32767; got 32768")):
         with pytest.raises(DriverError, match=f"^clone session: {said}$"):

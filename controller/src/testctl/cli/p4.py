@@ -28,7 +28,7 @@ DIFFERS = {
     "modify_field_rng_uniform": "random(): the same numbers in each run",
     "resubmit": "at most eight times, then the packet is lost",
     "recirculate": "at most eight times, then the packet is lost; not of a copy",
-    "support_timeout": "its rows stay: there is no controller to be told",
+    "support_timeout": "its rows stay: there is no controller that could remove them",
 }
 """What means something else than in BMv2, or needs a word: fields of standard_metadata, and primitives."""
 

@@ -18,8 +18,10 @@ from p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Field, Program
 MAX_COPIES = 16
 """Ports of one multicast group or clone session."""
 CHUNK = 512
-_PARSED, _KEPT = 2, 3
-"""Places in the map `scratch`: the packet as it was parsed, and as it was before it was cloned."""
+_PARSED, _KEPT, _LAST = 2, 3, 4
+"""Places in the map `scratch`: the packet as it was parsed, as it was before it was cloned, and its last clone."""
+CLONE = 256
+"""Of a packet that comes again: the last clone, of which its egress wanted one."""
 
 _AGAIN = """\
 /* Let the packet be what scratch[number] is; its bytes are still those of the copy before. */
@@ -67,7 +69,7 @@ static __noinline int again_keep(struct packet *p, u32 type)
 	if (!r || p->is_copy || r->count >= {rounds})
 		return 0;
 	r->type = type;
-	r->list = p->again - 1;
+	r->list = p->again ? p->again - 1 : 0;
 	r->count += 1;
 	r->mac = p->mac;
 	r->m = p->m;
@@ -85,6 +87,16 @@ class Copies:
     ) -> None:
         self.program, self._set, self._parks, self._behind = program, setter, parks, behind
 
+    @property
+    def chains(self) -> bool:
+        """Whether the egress of a clone may want a clone of it."""
+        return EGRESS_CLONE in self.program.clones
+
+    @property
+    def follows_itself(self) -> bool:
+        """Whether the program stands more than once among a port's filters."""
+        return bool(self.program.comes_again) or self.chains
+
     def maps(self) -> str:
         if not self.program.clones:
             return ""
@@ -99,7 +111,7 @@ class Copies:
         """The u32 of struct packet behind its metadata."""
         cloned = ["clone", "clone_list"] if self.program.clones else []
         cut = ["cut"] if self.program.truncates else []
-        again = ["again", "is_copy"] if self.program.comes_again else []
+        again = ["again", "is_copy"] if self.follows_itself else []
         payload = ["payload"] if self.program.sums_payload else []
         lengths = [f"extra{one.bit}" for one in self.program.headers.values() if one.extra]
         always = ["headers", "relayout", "wire_bytes", "ingress", "mac", "hit", "waits", "too_large"]
@@ -135,7 +147,7 @@ class Copies:
         code.add("struct packet *saved = bpf_map_lookup_elem(&scratch, &one);", "")
         with code.block("if (!g || !saved || !g->copies)"):
             code.add("report(p, 0, TELEMETRY_ASTRAY, 0, 0);", "return TC_ACT_SHOT;")
-        code.add(*(["p->is_copy = 1;"] if self.program.comes_again else []), *self._copy("saved", "p"))
+        code.add(*(["p->is_copy = 1;"] if self.follows_itself else []), *self._copy("saved", "p"))
         with code.block(f"for (u32 i = 0; i < {MAX_COPIES}; i++)"):
             code.add("u32 port;", "", "if (i >= needed[MOST_COPIES] || i >= g->copies)", "\tbreak;")
             code.add("port = g->port[i];", "if (i > 0)", "\tagain(p, one);")
@@ -157,7 +169,7 @@ class Copies:
             return ""
         code = Code(1)
         code.add(f"u32 kept = {_KEPT}, origin = type == {INGRESS_CLONE} ? {_PARSED} : kept;")
-        code.add("u32 number = p->clone & 0x7fff, ifindex;")
+        code.add(f"u32 number = p->clone & 0x7fff, ifindex{', chained = 0' if self.chains else ''};")
         code.add("struct group *g = bpf_map_lookup_elem(&mirrors, &number);")
         code.add("struct packet *now = bpf_map_lookup_elem(&scratch, &kept);", "", "p->clone = 0;")
         code.add("if (!g || !now)", "\treturn 0;")
@@ -167,13 +179,18 @@ class Copies:
             self._untimed(code)
             code.add("again(p, origin);")
             code.add("__builtin_memset(&p->m, 0, sizeof(p->m));", "p->clone = 0;")
-            code.add(*(["p->is_copy = 1;"] if self.program.comes_again else []))
+            code.add(*(["p->is_copy = 1;"] if self.follows_itself else []))
             self._preserve(code, "now->clone_list")
             self._set(code, "instance_type", "type")
             self._set(code, "egress_rid", "g->instance[i]")
             code.add("ifindex = depart(skb, p, port);", "if (ifindex)", "\tsend_copy(skb, port, ifindex);")
         self._untimed(code)
-        code.add("again(p, kept);", "p->clone = 0;", "return 0;")
+        if self.chains:
+            with code.block("if (p->clone)"):
+                code.add(f"u32 place = {_LAST};", "struct packet *last = bpf_map_lookup_elem(&scratch, &place);", "")
+                with code.block("if (last)"):
+                    code.add(*self._copy("last", "p"), "chained = 1;")
+        code.add("again(p, kept);", "p->clone = 0;", f"return {'chained' if self.chains else '0'};")
         keep = Code(1)
         keep.add(f"u32 parsed = {_PARSED};", "struct packet *to = bpf_map_lookup_elem(&scratch, &parsed);", "")
         with keep.block("if (to)"):
@@ -190,20 +207,25 @@ class Copies:
 
     def come_again(self) -> str:
         """again_keep() and again_restore(), if packets come again."""
-        if not self.program.comes_again:
+        if not self.follows_itself:
             return ""
         code = Code(1)
         code.add("u32 zero = 0;", "struct round *now = bpf_map_lookup_elem(&rounds, &zero);", "")
-        code.add("if (!now)", "\treturn;")
+        code.add("if (!now)", "\treturn 0;")
         with code.block("if (!now->type)"):
-            code.add("now->count = 0;", "return;")
+            code.add("now->count = 0;", "return 0;")
+        if self.chains:
+            with code.block(f"if (now->type == {CLONE})"):
+                code.add(f"u32 place = {_LAST};", "struct packet *last = bpf_map_lookup_elem(&scratch, &place);", "")
+                code.add("now->type = 0;", "if (!last)", "\treturn 0;", *self._copy("p", "last"))
+                code.add("p->is_copy = 0;", "p->relayout = RELAYOUT;", "p->dirty = ~0ULL;", "return 1;")
         self._preserve(code, "now->list")
         self._set(code, "instance_type", "now->type")
-        code.add("p->mac = now->mac;", "now->type = 0;")
+        code.add("p->mac = now->mac;", "now->type = 0;", "return 0;")
         return (
             _ROUND.format(rounds=ROUNDS)
-            + "/* What a packet that comes again has of its last round. */\n"
-            + f"static __noinline void again_restore(struct packet *p)\n{{\n{code.text()}}}\n\n"
+            + "/* What a packet that comes again has of its last round; 1: it is a clone, that is to be cloned. */\n"
+            + f"static __noinline int again_restore(struct packet *p)\n{{\n{code.text()}}}\n\n"
         )
 
     def _preserve(self, code: Code, asked: str) -> None:

@@ -24,7 +24,7 @@ from p4c_ebpf import document, fields, layout, stages, tables
 from p4c_ebpf.actions import DROP_PORT, Statements
 from p4c_ebpf.beyond import HOLD, Beyond
 from p4c_ebpf.code import Code
-from p4c_ebpf.copies import MAX_COPIES, ROUNDS, Copies
+from p4c_ebpf.copies import CLONE, MAX_COPIES, ROUNDS, Copies
 from p4c_ebpf.declare import declare
 from p4c_ebpf.deparser import Deparser
 from p4c_ebpf.document import Node
@@ -157,7 +157,7 @@ class _Writer:
             ),
             needed_bytes=self._needed(),
             counts_waiting=self.counts_waiting,
-            rounds=ROUNDS if self.program.comes_again else 0,
+            rounds=ROUNDS if self.copies.follows_itself else 0,
         )
 
     def _needed(self) -> int:
@@ -192,7 +192,7 @@ class _Writer:
         text = (
             "struct count {\n\tu64 packets, bytes;\n};\n\nstruct bucket {\n\tu32 first, rows;\n};\n\n"
             "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, "
-            + ("4" if self.program.clones else "2")
+            + ("5" if self.program.clones else "2")
             + ");\n"
             '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
             f"struct group {{\n\tu32 copies;\n\tu16 port[{MAX_COPIES}], instance[{MAX_COPIES}];\n}};\n\n"
@@ -397,6 +397,11 @@ class _Writer:
             f"{{\n{code.text()}}}\n\n"
         )
 
+    def _clone_of_egress(self, code: Code) -> None:
+        """The packet is not needed any more; clones of its clones are for the next filter, which is this program."""
+        code.add(f"if (clone(skb, p, {EGRESS_CLONE}) && again_keep(p, {CLONE}))", "\treturn TC_ACT_UNSPEC;")
+        code.add("return TC_ACT_SHOT;")
+
     def _main(self) -> str:
         code, behind = Code(1), self.role.behind is not None
         code.add("u32 zero = 0, at = 0, port;", "struct packet *p = bpf_map_lookup_elem(&scratch, &zero);")
@@ -413,8 +418,13 @@ class _Writer:
         no_port = "!p->ingress" if self.first_port else "p->ingress >= PORTS"
         code.add(f"if ({no_port} || (skb->vlan_present && frame_untag(skb, p)))", "\treturn TC_ACT_SHOT;")
         code.add("p->wire_bytes = skb->len;")
-        if self.program.comes_again:
-            code.add(*(["p->is_copy = more;"] if behind else []), "again_restore(p);")
+        if self.copies.chains:
+            with code.block("if (again_restore(p))"):
+                self._clone_of_egress(code)
+        elif self.copies.follows_itself:
+            code.add("again_restore(p);")
+        if self.copies.follows_itself and behind:
+            code.add("p->is_copy = more;")
         if not self.parser_regular:
             code.add("p->relayout = 1;")
         self._set(code, "ingress_port", "p->ingress")
@@ -460,7 +470,7 @@ class _Writer:
         if EGRESS_CLONE in self.program.clones:
             with code.block("if (p->clone)"):
                 code.add("if (ifindex)", "\tsend_copy(skb, port, ifindex);")
-                code.add(f"clone(skb, p, {EGRESS_CLONE});", "return TC_ACT_SHOT;")
+                self._clone_of_egress(code)
         code.add("if (!ifindex)", "\treturn needed[NEEDS_LINKS] && p->too_large ? answer(skb, p) : TC_ACT_SHOT;")
         if behind:
             with code.block("if (more)"):
@@ -495,7 +505,7 @@ class _Writer:
             if self.program.clones or self.program.comes_again:
                 self.program.root.cannot("clones, resubmit() or recirculate() in front of another program")
             copies = ""
-        bodies = self.copies.come_again() + relayout + self.deparser.functions() + egress + copies + main
+        bodies = relayout + self.copies.come_again() + self.deparser.functions() + egress + copies + main
         shown = comment(Path(str(self.program.root.value.get("program", self.name))).name)
         return (
             "/* SPDX-License-Identifier: GPL-2.0 */\n"
