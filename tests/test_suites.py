@@ -62,11 +62,10 @@ def test_suites_that_passed_longest_ago_come_first(
 def test_a_suite_that_the_time_cuts_is_of_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suites, "PASSED", tmp_path)
     monkeypatch.setattr(suites.Suite, "digest", lambda suite: "digest")
-    monkeypatch.setattr("os.environ", dict(os.environ))
     for late, written in ((False, "digest"), (True, suites.IN_PART)):
 
         def passes(suite: suites.Suite, testers: str, late: bool = late) -> bool:
-            until = float(os.environ["TESTCTL_TESTS_UNTIL"])
+            until = float(suite.environment["TESTCTL_TESTS_UNTIL"])
             monkeypatch.setattr("time.time", lambda: until + late)
             return True
 
@@ -74,6 +73,7 @@ def test_a_suite_that_the_time_cuts_is_of_no_digest(tmp_path: Path, monkeypatch:
         monkeypatch.setattr("sys.argv", ["suites.py", "--minutes", "1", "long"])
         suites.main()
         assert (tmp_path / "long").read_text() == written
+    assert "TESTCTL_TESTS_UNTIL" not in os.environ, "other tests of this process would be skipped"
 
 
 def test_no_test_begins_after_the_time_and_files_change_their_order(

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import grimp
@@ -129,9 +129,10 @@ def main() -> None:
     }
     PASSED.mkdir(parents=True, exist_ok=True)
     end = time.time() + 60 * given.minutes
+    limits = {}
     if given.minutes != float("inf"):
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-        os.environ |= {"TESTCTL_TESTS_UNTIL": str(end), "TESTCTL_TESTS_ORDER": commit.stdout.strip()}
+        limits = {"TESTCTL_TESTS_UNTIL": str(end), "TESTCTL_TESTS_ORDER": commit.stdout.strip()}
     for name, suite in sorted(chosen.items(), key=lambda item: last(PASSED / item[0])):
         digest = suite.digest()
         passed = PASSED / name
@@ -142,7 +143,7 @@ def main() -> None:
             print(f"suite {name}: not run, {given.minutes:g} minutes are over", flush=True)
             continue
         print(f"suite {name}", flush=True)
-        if not suite.passes(given.testers):
+        if not replace(suite, environment=suite.environment | limits).passes(given.testers):
             sys.exit(1)
         passed.write_text(digest if time.time() <= end else IN_PART, encoding="ascii")
 
