@@ -65,6 +65,7 @@ OWN, ROWS = "switch, program, ./router.json", "switch, entries, ./routes.txt"
         ([ROWS], "6:23", "switch, entries: want a program that they are of; got none"),
         ([OWN, "switch, entries, ./two_routes.txt"], "7:23", "two_routes.txt, line 2: table ingress.routes: want "),
         ([OWN, "switch, entries, ./broken_rows.json"], "7:23", "./broken_rows.json, line 2, column 4: want JSON;"),
+        ([OWN, "switch, program, ./two_parsers.json"], "7:5", "switch switch, program: set twice, first at"),
         ([OWN, ROWS, "switch:receiver, ecn_threshold, 30kB"], "6:23", "want no ecn_threshold at switch:receiver"),
         ([OWN, "switch, backend, netem"], "6:23", "want the back end ebpf; got netem"),
     ],

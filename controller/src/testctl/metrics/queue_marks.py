@@ -19,7 +19,7 @@ SPEC = MetricSpec(
     help="data packets that the ECN thresholds of switch ports marked",
     needs="telemetry",
     values=(
-        MetricInfo("queue_marks", "", "data packets marked by a port's threshold"),
+        MetricInfo("queue_marks", "", "data packets marked by a port's threshold, or by the switch's own P4 program"),
         MetricInfo("queue_marked_min_bytes", "B", "shortest queue that a marked one found; NaN without any"),
         MetricInfo("queue_unmarked_max_bytes", "B", "longest queue that an unmarked one found; NaN without any"),
     ),
