@@ -55,7 +55,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("program")]
 
 def run(where: Path, plan: str, name: str, *sets: str) -> tuple[int, Run]:
     """The exit code and the run of a plan of this repository."""
-    plans = where / "plans"
+    plans = where / "plans" if (where / "plans").exists() else PLANS
     own = [f"switch.{what}=./{file}" for what, file in OWN.items() if (plans / file).exists()]
     words = [word for given in (*sets, *own) for word in ("--set", given)]
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plans / plan), "--out", str(where / name), *words]
