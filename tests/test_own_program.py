@@ -17,6 +17,8 @@ import pytest
 from testctl.results import load_run
 from testctl_agent.spec.p4_program import P4C
 
+from controller.tests.report.reading import text_of
+
 pytestmark = pytest.mark.lab
 
 pytest.importorskip("p4c_ebpf")
@@ -123,6 +125,13 @@ def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_pa
     for point in load_run(tmp_path / "steady").points:
         marks = point.metrics["bulk"]["ce_marks"]
         assert point.programs == {"switch": {"registers": {"Mark.marked": {"2": marks}}, "counters": {}}}
+    assert "register Mark.marked" in text_of(tmp_path / "steady" / "report.html")
+    file = point.path / "records.json"
+    file.write_text(file.read_text().replace('"Mark.marked": {', '"Mark.marked": 5, "other": {'))
+    argv = [sys.executable, "-m", "testctl.cli.main", "show", str(tmp_path / "steady"), point.id]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "records.json: want an object at counters.switch.program.registers.Mark.marked; got 5" in done.stderr
 
 
 @pytest.mark.skipif(not (os.environ.get(P4C) or shutil.which("p4c-bm2-ss")), reason="want p4c-bm2-ss")

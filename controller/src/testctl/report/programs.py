@@ -12,12 +12,12 @@ _MOST_LISTED = 256
 _MOST_PRINTED = 16
 
 
-def program_rows(point: RunPoint) -> Iterator[tuple[str, str, list[tuple[int, str]], int]]:
+def program_rows(point: RunPoint) -> Iterator[tuple[str, str, list[tuple[str, str]], int]]:
     """(switch, "register Mark.marked", [(cell, its value)] of the first ones, cells left out)."""
     for switch, held in point.programs.items():
         for kind, arrays in sorted(held.items()):
             for name, cells in arrays.items():
-                values = sorted((int(at), _shown(value)) for at, value in cells.items())
+                values = [(at, _shown(cells[at])) for at in sorted(cells, key=lambda at: (len(at), at))]
                 if values:
                     listed = values[:_MOST_LISTED]
                     yield switch, f"{kind.removesuffix('s')} {name}", listed, len(values) - len(listed)
@@ -32,4 +32,6 @@ def program_lines(point: RunPoint) -> Iterator[str]:
 
 
 def _shown(value: int | list[int]) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value[0]:,} packets, {value[1]:,} B"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return ", ".join(f"{count:,} {unit}" for count, unit in zip(value, ("packets", "B"), strict=False))

@@ -75,7 +75,7 @@ class RunPoint:
         """What the switches' P4 programs of the user's held at the end, by switch: "registers", name, cell, value;
         "counters", name, cell, [packets, bytes]; cells of 0 are left out."""
         path = self.path / layout.RECORDS
-        counters = read_json(path).get("counters", {}) if path.exists() else {}
+        counters = read_json(path, shapes.RECORDS)["counters"] if path.exists() else {}
         return {name: held["program"] for name, held in counters.items() if "program" in held}
 
     @property

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from testctl_agent.spec.untrusted import Named
+from testctl_agent.wire.results import P4_STATE_FILE
 
 TEXT = (str, None)
 NUMBER = (float, None)
@@ -11,6 +12,7 @@ VALUES = Named(Named((float, str, bool, None)))
 """{flow: {metric: value}}"""
 TUPLES = [[object]]
 
+RECORDS = {"counters": Named({"program?": P4_STATE_FILE})}
 POINT = {"id?": str, "tuples?": TUPLES, "repeat?": int}
 VERDICT = {
     "format": int,
