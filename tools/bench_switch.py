@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -107,12 +108,9 @@ def own(name: str) -> Iterator[None]:
     (point,) = load_plan(b"topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, bytes, 1MB]]").points
     value = p4_program.of_file(Path(source).read_bytes(), Path(source))
     entries = p4_program.entries_of_file(Path(listed).read_bytes(), Path(listed))
-    rows = rows_of(entries, p4_programs.layout_of(value), point.topology, "switch").to_json()
-    # the plan's hosts have other addresses than the bench's
-    for host, (_, address, _) in zip(("sender", "receiver"), HOSTS.values(), strict=True):
-        there, here = (int.from_bytes(map(int, one.split("."))) for one in (point.topology.hosts[host], address))
-        rows = rows.replace(str(there), str(here))
-    rows = p4_program.show_entries(rows)
+    addresses = dict(zip(("sender", "receiver"), (address for _, address, _ in HOSTS.values()), strict=True))
+    topology = replace(point.topology, hosts=addresses)
+    rows = p4_program.show_entries(rows_of(entries, p4_programs.layout_of(value), topology, "switch").to_json())
     os.environ[p4_program.PROGRAMS] = str(p4_programs.directory())
     ports = tuple(port for _, _, port in HOSTS.values())
     with packets.inside(SWITCH), tempfile.TemporaryDirectory() as where:
