@@ -41,7 +41,7 @@ RIGHT = {
     "server_port": pb.Value(integer=40_123), "device": pb.Value(text="lo"), "limit_ns": pb.Value(integer=1),
 }  # fmt: skip
 ROOT = os.geteuid() == 0
-NEVER_HERE = {"telemetry", "link_origin", "port_queue", "tcp_events", "iperf3", "command"} | (
+NEVER_HERE = {"telemetry", "link_origin", "port_queue", "p4_state", "tcp_events", "iperf3", "command"} | (
     set() if ROOT else {"capture"}
 )
 """What wants a switch, root, a port that is free, or an agent of the lab."""
