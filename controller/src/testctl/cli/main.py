@@ -23,6 +23,7 @@ from testctl.cli import (
     bisect,
     bug,
     ccs,
+    certify,
     compare,
     corpus,
     coverage,
@@ -76,7 +77,7 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, coverage, export, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, certify, packetdrill, shows, analyse, coverage, export, serve):
     module.add_to(app)
 for module in (compare, history, releases, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
     module.add_to(app)

@@ -119,7 +119,7 @@ def _bugs() -> list[str]:
 
 
 def _run(plan: Plan, results: Path, jobs: int) -> Run:
-    from testctl.releases.runs import run_of
+    from testctl.execution.finished_run import run_of
     from testctl.report import Progress
 
     testbed = find(_BED)

@@ -66,7 +66,7 @@ class PointVerdict(Judgement):
 
 @dataclass(frozen=True)
 class ExpectationVerdict:
-    """The verdict of an expectation; `points` determined it, `at` is its place in the plan.
+    """The verdict of an expectation; `points` determined it, the worst first; `at` is its place in the plan.
 
     alone  whether no single point can fail by it (the quantifier `some`)
     bounds what the metric itself is compared with, by "min", "max", "equals", in its unit
@@ -203,8 +203,8 @@ def _of_expectation(plan: Plan, expectation: Expectation, findings: Sequence[_Fi
         points = {point.id: point for point in plan.points}
         shared = _shared(plan, [points[f.point] for f in basis], [points[f.point] for f in findings])
         parts = [_how_many(verdict, basis, findings) + (f": {shared}" if shared else "")]
-        ranked = sorted(basis, key=lambda finding: -finding.gap)
-        worst, others = ranked[0], ranked[1:]
+        basis = sorted(basis, key=lambda finding: -finding.gap)
+        worst, others = basis[0], basis[1:]
         label = "worst: " if others and worst.gap else ""
         name = in_words(plan, points[worst.point])
         parts.append(f"{label}{worst.worst or worst.text}" + (f" ({name})" if name and name not in worst.text else ""))

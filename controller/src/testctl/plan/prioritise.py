@@ -43,6 +43,13 @@ def by_value(rows: Sequence[Levels], costs: Sequence[int], strength: int) -> lis
     return chosen + left
 
 
+def covering(rows: Sequence[Levels], strength: int) -> list[int]:
+    """The numbers of few rows that have every combination of `strength` values that is in some row."""
+    factors = [index for index in range(len(rows[0]) if rows else 0) if len({row[index] for row in rows}) > 1]
+    t = min(strength, len(factors)) or 1
+    return sorted(_greedy(rows, [1] * len(rows), factors, t, range(len(rows)), set())) or [0]
+
+
 def _of(row: Levels, factors: Sequence[int], t: int) -> set[Combination]:
     return {tuple((index, row[index]) for index in indexes) for indexes in combinations(factors, t)}
 

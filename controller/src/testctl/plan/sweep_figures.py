@@ -16,7 +16,9 @@ from testctl.plan.yaml_reader import Mapping, Node, Scalar
 
 SWEEP_KINDS = ("metric", "cdf", "box")
 SWEEP_FIELDS = ("metric", "x", "by", "facet")
-TIME_KINDS = ("throughput", "connections", "sequence", "time_sequence")
+CURVES = ("cwnd", "rtt", "queue")
+"""Kinds that show the curve of that name."""
+TIME_KINDS = ("throughput", "connections", *CURVES, "sequence", "time_sequence")
 TIME_FIELDS = ("bin", "from", "to")
 """Fields of the kinds that show time only."""
 FLOW = "flow"

@@ -18,7 +18,7 @@ from testctl.curves import Window, lanes, shown_ns
 from testctl.metrics.recovery import flow_recoveries
 from testctl.plan import FigureSpec
 from testctl.plan.request_figures import REQUEST_KINDS
-from testctl.plan.sweep_figures import SWEEP_KINDS
+from testctl.plan.sweep_figures import CURVES, SWEEP_KINDS
 from testctl.records import Records
 from testctl.report.completions import completion_figure
 from testctl.report.figure_spec import first_match, matching, missing
@@ -87,6 +87,8 @@ def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
     window = Window(spec.from_ns, spec.to_ns or end, PX, alone=True)
     if spec.kind in ("throughput", "connections"):
         name, spans = "throughput", []
+    elif spec.kind in CURVES:
+        name, spans = spec.kind, []
     elif spec.kind == "time_sequence":
         recoveries = [recovery for recovery in flow_recoveries(records, flow) if recovery.conn == lane[1]]
         ends = [recovery.exit_ns if recovery.exit_ns >= 0 else end for recovery in recoveries]

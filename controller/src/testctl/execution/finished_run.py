@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a plan on a kernel: the newest finished one that is still valid as it is, or a new one."""
+"""A run of a plan: the newest finished one that is still valid as it is, or a new one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scorecard: a row for each criterion, a cell for each congestion control.  Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testctl.certify.criteria import NOT_COVERED, Criterion
+from testctl.report.expectations import judged
+from testctl.results import Run, run_digest
+from testctl.results.layout import SCORECARD
+
+KIND = "certify"
+VERDICTS = ("fail", "invalid", "pass", "skip")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A criterion's verdict for one congestion control.
+
+    why    a sentence for each expectation: the bound, and what was found
+    point  the point that shows it: the worst of a failed expectation
+    metric that expectation's
+    """
+
+    criterion: Criterion
+    run: Run
+    verdict: str
+    why: tuple[str, ...]
+    point: str
+    metric: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "why": list(self.why),
+            "point": self.point,
+            "points": len(self.criterion.tested),
+            "run": str(self.run.path),
+            "digest": self.run.digest,
+        }
+
+
+def cell_of(criterion: Criterion, run: Run) -> Cell:
+    """The worst verdict of the points that count; broken counts as invalid."""
+    points = [point for point in run.points if point.id in criterion.tested]
+    found = {"invalid" if point.verdict == "broken" else point.verdict: point for point in reversed(points)}
+    verdict = next((name for name in VERDICTS if name in found), "skip")
+    expectations = [e for e in judged(run.summary, run.points, run.plan_text) if e.points]
+    wrong = [e for e in expectations if e.verdict == verdict != "pass"]
+    if wrong:
+        why = tuple(f"{e.name}: {e.detail}" for e in wrong)
+    elif verdict == "pass":
+        why = tuple(f"{e.name}: {e.metric} {e.bound}, found {e.observed}" for e in expectations)
+        why = why or ("it is the one that others are compared with",)
+    else:
+        why = (found[verdict].reason if verdict in found else "no point was run",)
+    first = {item["name"]: item["points"][0] for item in run.summary.get("expectations", []) if item["points"]}
+    worst = first[wrong[0].name] if wrong else found[verdict].id if verdict in found else ""
+    return Cell(criterion, run, verdict, why, worst, wrong[0].metric if wrong else "")
+
+
+@dataclass(frozen=True)
+class Card:
+    """cells: congestion control -> its cells, in the order of the criteria; the first one is the one that is tested.
+
+    started   UTC, ISO 8601
+    budget    a word of BUDGETS
+    """
+
+    cells: Mapping[str, Sequence[Cell]]
+    kernel: str
+    budget: str
+    started: str
+    wall_s: float
+
+    @property
+    def cc(self) -> str:
+        return next(iter(self.cells))
+
+    @property
+    def own(self) -> Sequence[Cell]:
+        return self.cells[self.cc]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over sorted lines `<congestion control> <plan> <digest of its run>`."""
+        return run_digest((f"{cc} {c.criterion.plan.name}", c.run.digest) for cc, of in self.cells.items() for c in of)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        counted = Counter(cell.verdict for cell in self.own)
+        return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
+
+    @property
+    def exit_code(self) -> int:
+        """3: a criterion can't be judged; 1: one that MUST be met is not; 0."""
+        if any(cell.verdict in ("invalid", "skip") for cell in self.own):
+            return 3
+        return int(any(cell.verdict == "fail" and cell.criterion.level == "MUST" for cell in self.own))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "cc": self.cc,
+            "kernel": self.kernel,
+            "budget": self.budget,
+            "digest": self.digest,
+            "started": self.started,
+            "wall_s": round(self.wall_s, 3),
+            "exit_code": self.exit_code,
+            "counts": self.counts,
+            "criteria": [
+                {
+                    "name": cells[0].criterion.plan.name,
+                    "source": cells[0].criterion.source,
+                    "level": cells[0].criterion.level,
+                    "about": cells[0].criterion.about,
+                    "results": {cc: cell.to_json() for cc, cell in zip(self.cells, cells, strict=True)},
+                }
+                for cells in zip(*self.cells.values(), strict=True)
+            ],
+            "not_covered": NOT_COVERED,
+        }
+
+
+FILES = {kind: f"{SCORECARD}.{kind}" for kind in ("json", "html")}

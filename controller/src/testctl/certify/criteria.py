@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The criteria: plans of plans/certify/, each about the flows of its group `tested`.
+
+The first sentence of a plan's `about` says where its criterion is asked: "RFC 9743, 5.1.3 (should): …".  A plan that
+compares (`than`) has the congestion control to compare with as a second value of [tested, cc, …].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from testctl_agent.spec.errors import PlanError
+
+from testctl.metrics import metric_names
+from testctl.plan import Plan, load_plan
+from testctl.plan.prioritise import covering
+from testctl.plan.subset import counterparts, subset
+from testctl.rules import rules
+from testctl.system import checkout
+
+BUDGETS = {"quick": 1, "default": 2, "full": 0}
+"""How many values together are in some point of each plan; 0: every combination."""
+LEVELS = ("MUST", "SHOULD", "should")
+OF = "RFC 9743"
+NOT_COVERED = {
+    "5.2.2": "real-time congestion controls (RFC 8836): their media codecs; a stream of small messages stands for them",
+    "5.3": "how it differs from RFC 2914, and how it is deployed, are explained and not measured",
+    "6.2": "tunnels: no point has an encapsulation",
+    "7.4": "nodes with little power or memory; a slow link alone",
+    "7.10": "multipath transport: a flow here has one path",
+}
+"""Sections of RFC 9743 that no plan states, or only in part."""
+
+_ABOUT = re.compile(rf"(RFC \d+, ([\d.]+)) \(({'|'.join(LEVELS)})\): (.+)")
+_KEY = "tested.cc"
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion as a plan for one congestion control.
+
+    source  "RFC 9743, 5.1.3"
+    level   one of LEVELS: how the text asks for it
+    about   the plan's sentence
+    tested  ids of the points that count; others are there to be compared with
+    """
+
+    source: str
+    level: str
+    about: str
+    plan: Plan
+    tested: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.plan.name.replace("_", " ")
+
+
+def plans() -> list[Path]:
+    """Raises PlanError when there is none."""
+    there = checkout.root() / "plans" / "certify"
+    if not (found := sorted(there.glob("*.yaml"))):
+        raise PlanError(f"{there}: want plans; there is none")
+    return found
+
+
+def load(files: Sequence[Path], cc: str, kernel: str | None, strength: int) -> list[Criterion]:
+    """The criteria for one congestion control, in the order of their sections.  Raises PlanError."""
+    wrong, criteria = [], []
+    for file in files:
+        try:
+            criteria.append(_load(file, cc, kernel, strength))
+        except PlanError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise PlanError("\n".join(wrong))
+    return sorted(
+        criteria, key=lambda c: (c.source.partition(",")[0] != OF, [*map(int, c.source.rpartition(" ")[2].split("."))])
+    )
+
+
+def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
+    of_kernel = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
+    written = load_plan(file, metrics=metric_names(), rules=rules(), overrides=of_kernel)
+    asked = _ABOUT.fullmatch(written.about)
+    if asked is None:
+        raise PlanError(
+            f"{file}: about: want 'RFC NUMBER, SECTION ({' or '.join(LEVELS)}): SENTENCE'; got {written.about!r}"
+        )
+    at = next((number for number, one in enumerate(written.assignments) if one.key == _KEY), None)
+    if at is None:
+        raise PlanError(f"{file}: want a tuple [tested, cc, …] for the congestion control; there is none")
+    than = {
+        written.assignments[at].texts[e.bounds.than[at]] for e in written.expectations if e.bounds.than.get(at, -1) >= 0
+    }
+    values = [cc, *sorted(than - {cc})]
+    plan = load_plan(file, metrics=metric_names(), rules=rules(), overrides=[*of_kernel, f"{_KEY}={','.join(values)}"])
+    at, level = next((number, one.texts.index(cc)) for number, one in enumerate(plan.assignments) if one.key == _KEY)
+    only = {at: frozenset({level})}
+    judged = [replace(e, when={**e.when, at: e.when.get(at, only[at]) & only[at]}) for e in plan.expectations]
+    plan = replace(plan, expectations=tuple(judged))
+    mine = [point for point in plan.points if point.levels[at] == level]
+    some = covering([point.levels for point in mine], strength) if strength else range(len(mine))
+    ids = frozenset(mine[number].id for number in some)
+    return Criterion(asked[1], asked[3], asked[4], subset(plan, ids | counterparts(plan, ids)), ids)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""testctl certify."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from testctl_agent.spec.errors import PlanError
+
+from testctl.cli import complete, panels
+from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import AsJson
+from testctl.cli.runs import KernelName, own_kernel, report_jobs
+from testctl.cli.source import HELP, METAVAR
+from testctl.execution.options import Options
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
+
+if TYPE_CHECKING:
+    from testctl.certify.card import Card, Cell
+
+_BED = "lab"
+
+
+def certify(
+    cc: Annotated[str, typer.Argument(metavar="CC", help="a congestion control of the kernel or of lab/cc")],
+    kernel: KernelName = None,
+    source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
+    beside: Annotated[
+        str, typer.Option("--beside", metavar="CC,CC…", help="whose verdicts stand beside it; none: nobody's")
+    ] = "cubic,reno",
+    quick: Annotated[bool, typer.Option("--quick", help="few points: each value of a criterion's plan once")] = False,
+    full: Annotated[bool, typer.Option("--full", help="every point; without either each pair of values")] = False,
+    only: Annotated[
+        list[Path] | None,
+        typer.Option("--plan", metavar="PLAN", help="only these criteria", autocompletion=complete.plans),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", metavar="N", min=1, max=256, help="points at once (default: one for each processor)"
+        ),
+    ] = None,
+    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="for the scorecard (default: RESULTS/<time>-certify-CC)")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A scorecard of a congestion control: what RFC 9743 asks of a new one, criterion by criterion.
+
+    Exit 0: it meets every criterion that is a MUST; 1: not every one; 2: bad input; 3: one could not be judged.
+    """
+    from testctl.certify import criteria, page
+    from testctl.certify.card import Card, cell_of
+    from testctl.execution.finished_run import run_of
+    from testctl.report import Progress
+    from testctl.results import run_name
+
+    if quick and full:
+        raise PlanError("--quick, --full: want one of the two")
+    names = list(dict.fromkeys([cc, *(name for name in beside.split(",") if name and beside != "none")]))
+    budget = "quick" if quick else "full" if full else "default"
+    place = out or results / run_name(f"certify-{cc}")
+    page.check_out(place)
+    tree = own_kernel(source, _BED, kernel) if source is not None else None
+    files, name = only or criteria.plans(), tree.name if tree else kernel
+    asked = {each: criteria.load(files, each, name, criteria.BUDGETS[budget]) for each in names}
+    bed = find(_BED)
+    for criterion in [] if tree else [c for of in asked.values() for c in of]:
+        bed.check(criterion.plan)
+    at_once = jobs or len(os.sched_getaffinity(0))
+    started, clock = datetime.now(UTC), time.monotonic()
+    cells: dict[str, list[Cell]] = {}
+    with interruptible():
+        try:
+            for each, of in asked.items():
+                cells[each] = []
+                for criterion in of:
+                    points = criterion.plan.points
+                    print(f"{each}: {criterion.name}, {criterion.source}", file=sys.stderr)
+                    ready = bed.ready(points, Request(None, at_once, kernel=tree, commands=True))
+                    options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
+                    done = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)))
+                    cells[each].append(cell_of(criterion, done))
+        except KeyboardInterrupt:
+            print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+    ran = sorted({full for of in cells.values() for c in of for full in c.run.versions.get("kernels", {}).values()})
+    card = Card(cells, ", ".join(ran), budget, started.isoformat(timespec="seconds"), time.monotonic() - clock)
+    written = page.write(card, place)
+    if as_json:
+        print(json.dumps(card.to_json(), indent=1))
+    else:
+        _print(card, Console())
+        print(f"scorecard  {written}")
+    sys.exit(card.exit_code)
+
+
+def _print(card: Card, console: Console) -> None:
+    from testctl.charts.style import VERDICT_LOOKS
+
+    table = Table("criterion", "of", "asks", *card.cells, box=None, header_style="bold", pad_edge=False)
+    for cells in zip(*card.cells.values(), strict=True):
+        of = cells[0].criterion
+        table.add_row(
+            of.name, of.source, of.level,
+            *(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.verdict}" for cell in cells),
+        )  # fmt: skip
+    console.print(table)
+    for cell in card.own:
+        for line in cell.why if cell.verdict != "pass" else ():
+            console.print(Text(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.criterion.name}: {line}"))
+    console.print(f"digest  {card.digest}", highlight=False)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(rich_help_panel=panels.RUN)(certify)
