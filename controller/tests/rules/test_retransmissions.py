@@ -186,6 +186,16 @@ def test_the_host_must_double_the_rto(times: tuple[int, ...], count: int) -> Non
     assert found("rto-backoff", text, settings={"a": {"net.ipv4.tcp_thin_linear_timeouts": 1}}).undecided
 
 
+def test_a_timer_of_a_paced_sender_is_later_by_the_pace() -> None:
+    """Linux's tcp_pacing_delay(): 67 ms between packets, and 221 ms of RTO, which is doubled without them."""
+    text = HELLO + "10000 a > A 0:1000 ack 0\n77000 a > A 1000:2000 ack 0\n97000 a < A ack 1000\n"
+    text += "144000 a > A 2000:3000 ack 0\n211000 a > A 3000:4000 ack 0\n507000 a > A 1000:2000\n{}000 a > A 1000:2000"
+    assert violations("rto-backoff", text.format(955)) == 0
+    assert violations("rto-backoff", text.format(755)) == 1
+    at_once = text.replace("211000 a > A 3000:4000", "144000 a > A 3000:4000").replace("507000", "440000")
+    assert violations("rto-backoff", at_once.format(888)) == 1
+
+
 def test_what_leaves_again_after_icmp_is_no_timeout() -> None:
     """RFC 1191, 6.5: the records have no ICMP, the kernel counts it."""
     text = FLIGHT + "20000 a > A 0:500\n20000 a > A 500:1000"

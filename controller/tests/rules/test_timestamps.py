@@ -66,6 +66,13 @@ def test_a_timestamp_clock_frequency_in_the_range_of_1_ms_to_1_s_per_tick() -> N
     assert found("timestamp-clock", talk.format(1012)).count == 1
 
 
+def test_a_timestamp_of_a_paced_sender_is_that_of_its_turn() -> None:
+    """Linux stamps what a timer sends with the time that pacing gives it, and sends it at once."""
+    talk = STAMPS + "10000 a > A 0:1000 ack 0 ts 1010/5000\n77000 a > A 1000:2000 ack 0 ts 1077/5000\n"
+    assert found("timestamp-clock", talk + "300000 a > A 0:1000 ack 0 ts 1360/5000").count == 0
+    assert found("timestamp-clock", talk + "300000 a > A 0:1000 ack 0 ts 1500/5000").count == 1
+
+
 def test_tsval_is_copied_to_ts_recent_if_the_segment_began_at_the_last_ack_that_was_sent() -> None:
     """RFC 7323, 4.3: the earlier of two segments that are acknowledged together, and none above a gap."""
     delayed = (

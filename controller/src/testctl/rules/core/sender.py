@@ -60,6 +60,21 @@ def timers(trace: Trace) -> Bools:
 
 
 @once
+def paced_ns(trace: Trace) -> Ints:
+    """For each row how long its sender waits at most between packets that nothing but its pace parts; 0: no time.
+
+    Linux adds what is left of it to a timer (tcp_pacing_delay()), and stamps a packet with the time of its turn, also
+    one that a timer sends at once.  The pace seen last counts twice: BBR's changes by up to 5 / 3 from a round trip to
+    the next.
+    """
+    time, sent = trace["time_ns"], trace.out & trace.data
+    last = trace.latest(sent)
+    apart = sent & (last >= 0) & (last > trace.latest(~trace.out)) & ~timers(trace)
+    at = trace.latest(apart)
+    return np.asarray(np.where(at >= 0, 2 * (time[at] - time[last[at]]), 0))
+
+
+@once
 def repeated_timer(trace: Trace) -> Bools:
     """Rows before which, since anything arrived last, a timer had retransmitted already."""
     return np.asarray(trace.latest(timers(trace)) > trace.latest(~trace.out))
