@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`testctl certify` in the lab: BBR loses more packets than CUBIC where the buffer is small, and the scorecard says so."""
+"""`testctl certify` in the lab: BBR loses more than CUBIC where the buffer is small, and the scorecard has it."""
 
 from __future__ import annotations
 

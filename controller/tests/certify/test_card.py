@@ -38,10 +38,11 @@ def criterion(tmp_path: Path) -> Criterion:
 
 
 def run_of(criterion: Criterion, where: Path, *verdicts: str, found: float = 0.01) -> Run:
+    judged = {verdict: Judgement.from_json({"verdict": verdict}) for verdict in verdicts}
     points = [
         RunPoint(where, point.id, point.tuples, verdict, f"{verdict}, as it is", "d", 1.0, 1.0,
                  {"tested": {"loss_rate": found}},
-                 VerdictFile(point.id, Judgement.from_json({"verdict": verdict}), Judgement.from_json({"verdict": verdict})))
+                 VerdictFile(point.id, judged[verdict], judged[verdict]))
         for point, verdict in zip(criterion.plan.points, verdicts, strict=True)
     ]  # fmt: skip
     worst = next((v for v in ("fail", "invalid") if v in verdicts), "pass")

@@ -77,9 +77,9 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, certify, packetdrill, shows, analyse, coverage, export, serve):
+for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, coverage, export, serve):
     module.add_to(app)
-for module in (compare, history, releases, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
+for module in (certify, compare, history, releases, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
     module.add_to(app)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)

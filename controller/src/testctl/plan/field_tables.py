@@ -149,7 +149,8 @@ FIGURE: Table = {
     "title": Field("Above the figure", _SCALAR | {"maxLength": MAX_TITLE}),
     "kind": Field(
         "Of the first point: throughput, connections (the throughput of each), cwnd, rtt, queue (of the "
-        "switch), sequence, time_sequence; of all points: response, and metric (a line or bars over a swept parameter), box, cdf",
+        "switch), sequence, time_sequence; of all points: response, and metric (a line or bars over a swept "
+        "parameter), box, cdf",
         {"enum": [*TIME_KINDS, "response", *REQUEST_KINDS, *SWEEP_KINDS]},
     ),
     "bin": Field("Width of the bins of throughput, such as 10ms", _TEXT),

@@ -85,10 +85,8 @@ def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
     lane = of_flow[spec.connection]
     end = shown_ns(point.point, int(records.column("time_ns").max()))
     window = Window(spec.from_ns, spec.to_ns or end, PX, alone=True)
-    if spec.kind in ("throughput", "connections"):
-        name, spans = "throughput", []
-    elif spec.kind in CURVES:
-        name, spans = spec.kind, []
+    if spec.kind in ("throughput", "connections", *CURVES):
+        name, spans = spec.kind if spec.kind in CURVES else "throughput", []
     elif spec.kind == "time_sequence":
         recoveries = [recovery for recovery in flow_recoveries(records, flow) if recovery.conn == lane[1]]
         ends = [recovery.exit_ns if recovery.exit_ns >= 0 else end for recovery in recoveries]

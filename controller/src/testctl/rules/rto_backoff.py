@@ -18,8 +18,8 @@ SPEC = RuleSpec(
     quote='The host MUST set RTO <- RTO * 2 ("back off the timer").',
     linux="Not for a stream of fewer than four segments in flight if net.ipv4.tcp_thin_linear_timeouts is 1, for six "
     "timeouts (2.6.34): tcp_retransmit_timer(). At most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15). A "
-    "timer of 64 ticks or more is late by up to an eighth (LVL_GRAN, kernel/time/timer.c), the next may be on time; the "
-    "first timeout of a paced sender is later by what is left of its pace (tcp_pacing_delay()).",
+    "timer of 64 ticks or more is late by up to an eighth (LVL_GRAN, kernel/time/timer.c), the next may be on time; "
+    "the first timeout of a paced sender is later by what is left of its pace (tcp_pacing_delay()).",
 )
 
 
