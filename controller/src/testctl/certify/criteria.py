@@ -27,7 +27,7 @@ LEVELS = ("MUST", "SHOULD", "should")
 OF = "RFC 9743"
 NOT_COVERED = {
     "5.2.2": "real-time congestion controls (RFC 8836): their media codecs; a stream of small messages stands for them",
-    "5.3": "how it differs from RFC 2914, and how it is deployed, are explained and not measured",
+    "5.3.1": "how it differs from RFC 2914 is explained and not measured",
     "6.2": "tunnels: no point has an encapsulation",
     "7.4": "nodes with little power or memory; a slow link alone",
     "7.10": "multipath transport: a flow here has one path",
