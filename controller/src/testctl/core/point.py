@@ -14,6 +14,7 @@ from testctl_agent.spec.flows import MAX_CONNECTIONS
 from testctl_agent.spec.types import Value
 from testctl_agent.spec.untrusted import Named, misfit
 
+from testctl.core.temporal import Temporal
 from testctl.core.topology import Topology
 
 Settings = Mapping[str, Mapping[str, Value]]
@@ -122,6 +123,7 @@ class Point:
     settings     of hosts, switches and ports
     duration_ns  nominal end of the last flow
     levels       index of the value of each tuple (not part of the identity, and not in JSON)
+    conditions   what its plan expects over the trace (likewise)
     """
 
     id: str
@@ -133,6 +135,7 @@ class Point:
     seed: int = 1
     repeat: int = 0
     levels: tuple[int, ...] = ()
+    conditions: tuple[Temporal, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -200,7 +203,7 @@ class PointSpec(Point):
     def from_json(cls, raw: Any) -> PointSpec:
         """The inverse of to_json, of a Point too; missing parts are empty.  Raises ValueError.
 
-        `levels` are not in JSON.
+        `levels` and `conditions` are not in JSON.
         """
         if why := misfit(raw, POINT):
             raise ValueError(f"point: {why}")

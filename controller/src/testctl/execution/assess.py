@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -12,14 +12,16 @@ import pyarrow as pa
 from testctl_agent.spec import fate
 
 from testctl.core.point import Settings
+from testctl.core.temporal import Answers, Temporal
 from testctl.metrics import Number, analyse, instruments_agree, key_of_others
 from testctl.packet_actions import check_fates
 from testctl.records import Records
 from testctl.rules import violations_of
 from testctl.system.code_hash import hash_of, modules_below
 from testctl.system.text import first_of
+from testctl.temporal import answers_of
 
-_COMPUTE = ("testctl.metrics", "testctl.packet_actions", "testctl.rules")
+_COMPUTE = ("testctl.metrics", "testctl.packet_actions", "testctl.rules", "testctl.temporal")
 MAX_DOUBTS = 8
 """Maximum number of listed reasons why a point is invalid."""
 
@@ -38,10 +40,14 @@ class Assessment:
     stalls: pa.Table
     fates: Sequence[Mapping[str, Any]]
     violations: Sequence[Mapping[str, Any]]
+    answers: Answers = field(default_factory=dict)
 
 
-def assess(records: Records) -> Assessment:
-    """The results computed from records alone, deterministically."""
+def assess(records: Records, conditions: Sequence[Temporal] = ()) -> Assessment:
+    """The results computed from records alone, deterministically.
+
+    conditions: over the trace, which are answered
+    """
     violations = violations_of(records)  # before the metrics hold columns too
     analysis = analyse(records)
     fates, unlike_asked = check_fates(records)
@@ -55,6 +61,7 @@ def assess(records: Records) -> Assessment:
         stalls=analysis.stalls,
         fates=[fate.to_json() for fate in fates],
         violations=violations,
+        answers=answers_of(records, conditions),
     )
 
 

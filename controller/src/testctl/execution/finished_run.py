@@ -31,7 +31,7 @@ def finished(plan: Plan, testbed: ReadyTestbed, options: Options) -> Run | None:
             continue
         places = {point.id: layout.point_dir(path, point.id) for point in plan.points}
         if set(places) == {point.id for point in run.points} and all(
-            as_measured(places[point.id], testbed.code_key(point), keys) for point in plan.points
+            as_measured(places[point.id], testbed.code_key(point), keys, point.conditions) for point in plan.points
         ):
             return run
     return None

@@ -119,7 +119,7 @@ def _analyse(
             text = bounded("; ".join([reason, *outcome.drift[:MAX_DOUBTS], *outcome.kernel_faults]))
             return replace(measured, verdict=verdict, reason=text, wall_s=time.monotonic() - clock)
     records = make_records(spec, outcome, workdir / "raw")
-    analysis = assess(records)
+    analysis = assess(records, spec.conditions)
     captures = {path.parents[1].name: path for path in sorted((workdir / "raw").glob("*/capture/capture.pcap"))}
     return replace(
         measured,
@@ -133,6 +133,7 @@ def _analyse(
         stalls=analysis.stalls,
         fates=analysis.fates,
         violations=analysis.violations,
+        answers=analysis.answers,
         captures=captures if keep_captures else {},
         more={layout.COVERAGE: counters} if (counters := workdir / "raw" / layout.COVERAGE).exists() else {},
         analysis=analysis_keys(),

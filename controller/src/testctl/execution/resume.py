@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ class Resume:
             why = unusable(kept, code_key, analysis_keys()["records"]) or self._lacking(kept, point)
             if not why:
                 try:
-                    computed = take(self._run, kept, analysis_keys(), assess)
+                    again = partial(assess, conditions=point.conditions)
+                    computed = take(self._run, kept, analysis_keys(), again, point.conditions)
                 except UnusableError as error:
                     why = str(error)
                     self._once(f"point {point.id} of {kept.run} is not taken: {why}")

@@ -56,13 +56,16 @@ class Ran:
         return int(digit, 16) >> (0 if number % 2 else 2) & 3
 
     def to_json(self) -> dict[str, Any]:
-        measured = self.measured.to_json() | {"metrics": dict(self.measured.metrics)}
+        measured = self.measured.to_json() | {
+            name: dict(getattr(self.measured, name)) for name in ("metrics", "answers")
+        }
         return vars(self) | {"measured": measured}
 
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Ran:
         judged = Judgement.from_json(raw["measured"])
-        measured = Measured(judged.verdict, judged.reason, raw["measured"]["metrics"])
+        kept = raw["measured"]
+        measured = Measured(judged.verdict, judged.reason, kept["metrics"], kept.get("answers", {}))
         return cls(**{**raw, "measured": measured})
 
 

@@ -80,7 +80,7 @@ def check_of(
     chosen = next((p for p in plan.points if p.id.startswith(point)), None)
     if chosen is None:
         raise PlanError(f"--point: {plan.name} has no point {point!r}; testctl plan shows them")
-    wanted = tuple(dict.fromkeys(metrics or (ALWAYS, *(e.metric for e in plan.expectations))))
+    wanted = tuple(dict.fromkeys(metrics or (ALWAYS, *(e.metric for e in plan.expectations if e.metric))))
     return Check(chosen, levels, repeat, wanted, factor, seed, fit)
 
 

@@ -3,26 +3,21 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from testctl_agent.spec.failures import FAILURES
-from testctl_agent.spec.types import Amount
-from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.field_tables import BOUNDS, EXPECT, PAPER, RATIOS, WITH_FAILS_WITH
 from testctl.plan.fields import Fields, words_of
-from testctl.plan.hints import value_meant
 from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
+from testctl.plan.numbers import NUMBER, number_of
 from testctl.plan.registry import MetricInfo
+from testctl.plan.temporal import MODES, WINDOW, TemporalReader
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
-
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -47,22 +42,30 @@ class ExpectReader:
         if not fields.ok:
             return None
         failing = "fails_with" in fields.nodes
-        if not failing and "metric" not in fields.nodes:
-            problems.add(node.place, f"{fields.who}want a field metric, or fails_with; got none")
+        mode = next((mode for mode in MODES if mode in fields.nodes), "")
+        if not failing and not mode and "metric" not in fields.nodes:
+            problems.add(node.place, f"{fields.who}want a field metric, fails_with, eventually or always; got none")
             return None
-        metric = FAILURE if failing else fields.text("metric")
-        default = f"fails with {fields.text('fails_with')}" if failing else metric
+        metric = FAILURE if failing else "" if mode else fields.text("metric")
+        default = (
+            f"fails with {fields.text('fails_with')}" if failing else f"{mode} {fields.text(mode)}".strip() or metric
+        )
         name = fields.text("name", default=f"{default} {number}")
         fields.who = f"expect {show(name)}: "
         before = len(problems.lines) + problems.more
-        if self.metrics is not None and not failing and metric not in self.metrics:
+        if self.metrics is not None and not failing and not mode and metric not in self.metrics:
             hint = suggest(metric, self.metrics)
             problems.add(fields.nodes["metric"].place, f"{fields.who}no metric named {show(metric)}{hint}")
             return None
-        info = self.metrics[metric] if self.metrics and not failing else None
+        info = self.metrics[metric] if self.metrics and metric and not failing else None
         unit, null = (info.unit, info.null) if info else (None, "")
         paper = self._paper(fields, unit)
-        bounds = self._failure(fields) if failing else self._bounds(fields, unit, paper, info.text if info else None)
+        if failing:
+            bounds = self._failure(fields)
+        elif mode:
+            bounds = Bounds(over_time=TemporalReader(fields).read())
+        else:
+            bounds = self._bounds(fields, unit, paper, info.text if info else None)
         when = {}
         if "when" in fields.nodes:
             when = dict(self.reader.condition(fields.nodes["when"], f"{fields.who}when") or {})
@@ -126,6 +129,9 @@ class ExpectReader:
     def _bounds(self, fields: Fields, unit: str | None, paper: Paper | None, text: bool | None) -> Bounds:
         """text: whether the metric is text; None: unknown."""
         problems = self.reader.problems
+        if over_time := [name for name in WINDOW if name in fields.nodes]:
+            node = fields.nodes[over_time[0]]
+            problems.add(node.place, f"{fields.who}want {over_time[0]} with eventually or always; got it with metric")
         given = [name for name in BOUNDS if name in fields.nodes]
         ratios = [name for name in given if name in RATIOS]
         assert fields.node is not None, "Fields is ok"
@@ -176,7 +182,7 @@ class ExpectReader:
     def _equals(self, fields: Fields, name: str, unit: str | None, text: bool | None = None) -> Number | str | None:
         """A number if it parses as one, else text, which is refused where `text` is False."""
         node = fields.nodes.get(name)
-        if text is False or not isinstance(node, Scalar) or node.empty or _NUMBER.fullmatch(node.text):
+        if text is False or not isinstance(node, Scalar) or node.empty or NUMBER.fullmatch(node.text):
             return self._number(fields, name, unit)
         try:
             return number_of(node, unit)
@@ -185,48 +191,9 @@ class ExpectReader:
 
     def _tolerance(self, fields: Fields, unit: str | None) -> tuple[Number, bool]:
         node = fields.nodes.get("tolerance")
-        if isinstance(node, Scalar) and node.text.endswith("%") and _NUMBER.fullmatch(node.text[:-1]):
+        if isinstance(node, Scalar) and node.text.endswith("%") and NUMBER.fullmatch(node.text[:-1]):
             return float(node.text[:-1]) / 100, True
         value = self._number(fields, "tolerance", unit)
         if value is not None and value < 0 and node is not None:
             self.reader.problems.add(node.place, f"{fields.who}tolerance: want 0 or more; got {what(node)}")
         return value or 0, False
-
-
-def number_of(node: Node, unit: str | None) -> Number:
-    """A number, or a quantity such as 200ms, in `unit` (None: the quantity's base unit).
-
-    Raises ValueError "want …; got …".
-    """
-    kind, base = _quantity(unit)
-    want = "a number" + (f", or {kind.want}" if kind else "")
-    if not isinstance(node, Scalar) or node.empty:
-        raise ValueError(f"want {want}; got {what(node)}")
-    if _NUMBER.fullmatch(node.text):
-        value = float(node.text)
-        if math.isinf(value):
-            raise ValueError(f"want {want}; got {what(node)}")
-        return int(node.text) if re.fullmatch(r"[-+]?[0-9]{1,18}", node.text) else value
-    for quantity in (kind,) if unit is not None else (Rate, Duration, Bytes):
-        try:
-            if quantity is not None:
-                return _shortest(int(quantity.parse(node.text)), base)
-        except (ValueError, ArithmeticError):
-            continue
-    share = node.text[:-1].strip() if node.text.endswith("%") and unit == "" else ""
-    meant = f"; did you mean {float(share) / 100:g}?" if _NUMBER.fullmatch(share) else ""
-    raise ValueError(f"want {want}; got {what(node)}{value_meant(Amount(kind), node.text) if kind else meant}")
-
-
-def _shortest(value: int, base: int) -> Number:
-    return value // base if value % base == 0 else value / base
-
-
-def _quantity(unit: str | None) -> tuple[type[Quantity] | None, int]:
-    """The kind of quantity of a metric's unit, and its size in base units."""
-    if unit == "bit/s":
-        return Rate, 1
-    for kind in (Duration, Bytes):
-        if unit and unit in kind.units:
-            return kind, kind.units[unit]
-    return None, 1

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from testctl_agent.spec.failures import FAILURES
 
+from testctl.core.temporal import SIGNALS
 from testctl.plan.fields import NAME, Field, Json, Table
 from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import MAX_BY, MAX_FACET, SWEEP_KINDS, TIME_KINDS
@@ -60,6 +61,13 @@ _TEXT: Json = {"type": "string"}
 _SCALAR: Json = {"type": ["string", "number"]}
 _NUMBER: Json = {"type": ["number", "string"]}
 _CONDITIONS = _condition(one_or_more(ANY))
+_SIGNAL: Json = {"anyOf": [{"const": name, "description": signal.help} for name, signal in SIGNALS.items()]}
+_WHILE: Json = {
+    "type": "object",
+    "minProperties": 1,
+    "propertyNames": {"enum": list(SIGNALS)},
+    "additionalProperties": one_or_more(_SCALAR),
+}
 _FLOW: Json = {"type": "string", "pattern": "^[^>]+->[^>]+$"}
 
 DESIGN: Table = {
@@ -128,13 +136,28 @@ EXPECT: Table = {
     "name": Field("How the report calls it; default: the metric and a number", _SCALAR),
     "metric": Field("What is compared; `testctl metrics` lists them"),
     "fails_with": Field("In place of a metric: how the flow has to fail, such as ETIMEDOUT", {"enum": list(FAILURES)}),
+    "eventually": Field("In place of a metric: a signal that has to be within the bounds once in the window", _SIGNAL),
+    "always": Field("In place of a metric: a signal that has to be within them all through the window", _SIGNAL),
     "flow": Field("Of which flows, or groups of flows; default: of every one", one_or_more(_TEXT)),
-    "min": Field("The least that passes, in the metric's unit or with a unit of its own, such as 90mbit", _NUMBER),
+    "min": Field(
+        "The least that passes, in the metric's unit or with a unit of its own, such as 90mbit; of a signal also "
+        "`K before`: so many times its value just before the event of `after`",
+        _NUMBER,
+    ),
     "max": Field("The most that passes, in the metric's unit or with a unit of its own, such as 10ms", _NUMBER),
     "equals": Field("What it has to be, within `tolerance`; a text for a metric that is one", ANY),
     "tolerance": Field("How far from `equals` it may be, in the metric's unit, or a share such as 5%", _NUMBER),
     "at_least": Field("At least so many times the metric of the point that `than` names", {"type": "number"}),
     "at_most": Field("At most so many times the metric of the point that `than` names", {"type": "number"}),
+    "after": Field(
+        "Of a signal: the window begins at each of these events, at the first one, or at a time: recovery, "
+        "first loss, 2s; or later: first loss + 3 rtt. Default: at the begin of the connection",
+        _TEXT,
+    ),
+    "within": Field("Of a signal: how long the window is: a time, N rtt, or N acks", _TEXT),
+    "until": Field("Of a signal: the window ends at the next such event, or at a time", _TEXT),
+    "before": Field("Of a signal: the window ends at this event, without `after`", _TEXT),
+    "while": Field("Of a signal: only the time at which others have these values: {state: recovery}", _WHILE),
     "than": Field(
         "The point to compare with: the same one but for these values, such as {hosts.cc: reno}", _condition(ANY)
     ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from testctl.core.point import Point
+from testctl.core.temporal import Answers
 from testctl.core.units import exact_metric
 from testctl.core.words import counted
 from testctl.plan import failures
@@ -48,9 +49,11 @@ class Measured(Judgement):
     """The verdict of a point's measurement, before any expectation, and its metrics.
 
     metrics   {flow: {metric: number, text or None}}; point-wide metrics under "*"
+    answers   what came of the conditions over the trace
     """
 
     metrics: Mapping[str, Mapping[str, Number | str | None]] = field(default_factory=dict)
+    answers: Answers = field(default_factory=dict)
 
 
 Results = Mapping[str, Measured]
@@ -316,6 +319,10 @@ class Judge:
     def _flow(self, expectation: Expectation, point: Point, flow: str) -> tuple[Verdict, str, float]:
         """(verdict, reason, relative distance from the bound)."""
         bounds = expectation.bounds
+        if bounds.over_time is not None:
+            answer = self.measured(point.id).answers.get(bounds.over_time.key, {}).get(flow, {})
+            verdict, text = answer.get("verdict", "invalid"), f"{bounds.over_time.signal} of {flow} was not judged"
+            return verdict, str(answer.get("text") or text), float(answer.get("gap", 0.0))
         who = f"{expectation.metric} of {flow}" if flow != POINT_WIDE else expectation.metric
         try:
             value, base = self.values(expectation, point, flow)

@@ -52,9 +52,12 @@ class LeftOut:
         return any(target.key in nobody_sets for target in meant)
 
 
+_NAMES = ("name", "metric", "fails_with", "eventually", "always")
+
+
 def _name(item: Mapping) -> str:
-    """The name of an expectation, or its metric or failure; "" for other items."""
-    name = item.get("name") or item.get("metric") or item.get("fails_with")
+    """The name of an expectation, or its metric, failure or signal; "" for other items."""
+    name = next((node for field in _NAMES if (node := item.get(field))), None)
     return name.text if isinstance(name, Scalar) else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
@@ -35,6 +36,7 @@ from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
+from testctl.plan.temporal import without_instruments
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import OwnTopology, TopologyFile, read_topology
 from testctl.plan.tuples import read_tuples
@@ -283,6 +285,10 @@ def _expanded(written: WrittenPlan, points: tuple[Point, ...], not_judged: tuple
     """
     gone = tuple(e.name for e in written.expectations if -1 in e.bounds.than.values())
     kept = tuple(e for e in written.expectations if e.name not in gone)
+    over_time = [(e.when, e.bounds.over_time) for e in kept if e.bounds.over_time is not None]
+    if over_time:
+        asked = [dict.fromkeys(of for when, of in over_time if meets(point.levels, when)) for point in points]
+        points = tuple(replace(point, conditions=tuple(of)) for point, of in zip(points, asked, strict=True))
     return Plan(**{**vars(written), "expectations": kept}, points=points, dropped=(*gone, *not_judged))
 
 
@@ -295,6 +301,11 @@ def _check_expectations(plan: Plan, problems: Problems) -> None:
         about = matching(expectation, plan.points)
         if not about and not plan.overrides:
             problems.add(expectation.place, f"{who}: no point of the plan meets its `when`")
+        over_time = expectation.bounds.over_time
+        for flow in expectation.flows if over_time is not None and about else ():
+            assert over_time is not None, "as the line above has it"
+            if why := without_instruments(over_time, flow, about):
+                problems.add(expectation.place, f"{who}: {flow}: {why}")
         alone = next((p.levels for p in about if counterpart(p.levels, than) not in there), None)
         if alone is not None:
             swept = {i: level for i, level in enumerate(alone) if plan.sizes[i] > 1 and i not in than}

@@ -11,6 +11,7 @@ from testctl_agent.spec.param import ParamSpec
 from testctl_agent.spec.types import Value
 
 from testctl.core.point import Point
+from testctl.core.temporal import Temporal
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place
 
@@ -80,7 +81,7 @@ Condition = Mapping[int, frozenset[int]]
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a metric.  Numbers are in the metric's unit.
+    """The bounds of a metric, whose numbers are in its unit, or a condition on a signal over time.
 
     `at_least` and `at_most` are ratios to the same metric at the point where `than`
     (assignment index -> level) is replaced.
@@ -94,11 +95,13 @@ class Bounds:
     at_least: Number | None = None
     at_most: Number | None = None
     than: Mapping[int, int] = field(default_factory=dict)
+    over_time: Temporal | None = None
 
     @property
     def given(self) -> bool:
         """Whether there is a bound."""
-        return any(b is not None for b in (self.least, self.most, self.equals, self.at_least, self.at_most))
+        bounds = (self.least, self.most, self.equals, self.at_least, self.at_most, self.over_time)
+        return any(bound is not None for bound in bounds)
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,7 @@ class Expectation:
 
     Without a bound it is only a comparison with what a paper published.
 
+    metric  "" where the bounds are over time
     null  when the metric has no value though its instruments were there, such as "NaN when no rate is set"; "": never
     """
 

@@ -30,6 +30,7 @@ from testctl.plan.figures import MAX_FIGURES
 from testctl.plan.registry import MetricInfo, Registry, default_registry, installed_specs
 from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
+from testctl.plan.temporal import LIMITS, MODES, WINDOW, WITH_MODES
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import TopologyFile, read_topology
 
@@ -156,11 +157,19 @@ def _either(schemas: list[Json]) -> Json:
 
 def _expectation(metrics: Mapping[str, MetricInfo] | None) -> Json:
     needs = [{"required": [name]} for name in (*BOUNDS, "paper")]
-    others = [name for name in EXPECT if name not in WITH_FAILS_WITH]
-    failing = {"required": ["fails_with"], "properties": dict.fromkeys(others, False)}
+
+    def only(name: str, among: Sequence[str]) -> Json:
+        return {"required": [name], "properties": {other: False for other in EXPECT if other not in among}}
+
+    over_time = [
+        only(mode, [name for name in WITH_MODES if name == mode or name not in MODES])
+        | {"anyOf": [{"required": [name]} for name in LIMITS]}
+        for mode in MODES
+    ]
+    measured = only("metric", [name for name in EXPECT if name not in ("fails_with", *MODES, *WINDOW)])
     return {
         **schema_of(EXPECT, metric=_metric(metrics)),
-        "oneOf": [{"required": ["metric"], "anyOf": needs, "properties": {"fails_with": False}}, failing],
+        "oneOf": [{**measured, "anyOf": needs}, only("fails_with", WITH_FAILS_WITH), *over_time],
         "dependentRequired": {**{ratio: ["than"] for ratio in RATIOS}, "tolerance": ["equals"]},
     }
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import durable
 
+from testctl.core.temporal import Answers
 from testctl.plan import Judgement, Measured
 from testctl.records import Records
 from testctl.results import layout
@@ -35,6 +36,7 @@ class PointResult:
     stalls      table of testctl.metrics.stalls, or None
     fates       findings of testctl.packet_actions as JSON: the outcome of every requested fate
     violations  what the rules of TCP say (testctl.rules.judge) as JSON, of ends with a violation
+    answers     what came of the plan's conditions over the trace
     captures    pcap file of each host, if they are kept; linked or copied into the point
     traceback   of the exception that a point ended in, if that was a bug
     more        other files by the name they get in the point; likewise
@@ -54,6 +56,7 @@ class PointResult:
     stalls: pa.Table | None = None
     fates: Sequence[Mapping[str, Any]] = ()
     violations: Sequence[Mapping[str, Any]] = ()
+    answers: Answers = field(default_factory=dict)
     captures: Mapping[str, Path] = field(default_factory=dict)
     traceback: str = ""
     more: Mapping[str, Path] = field(default_factory=dict)
@@ -62,7 +65,7 @@ class PointResult:
     @property
     def measured(self) -> Measured:
         """The measurement as written: NaN and infinity are null."""
-        return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics))
+        return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics), self.answers)
 
 
 class Computed(Protocol):
@@ -79,6 +82,9 @@ class Computed(Protocol):
 
     @property
     def violations(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def answers(self) -> Answers: ...
 
 
 class Assessed(Computed, Protocol):
@@ -172,7 +178,7 @@ def write_analysis(directory: Path, computed: Computed) -> None:
 
     Files that are there may have names in other points too: they are removed, never written into.
     """
-    for name in (layout.METRICS, layout.STALLS, layout.FATES, layout.VIOLATIONS):
+    for name in (layout.METRICS, layout.STALLS, layout.FATES, layout.VIOLATIONS, layout.ANSWERS):
         (directory / name).unlink(missing_ok=True)
     _write(directory / layout.METRICS, computed.metrics)
     if computed.stalls is not None:
@@ -180,6 +186,8 @@ def write_analysis(directory: Path, computed: Computed) -> None:
     for name, entries in ((layout.FATES, computed.fates), (layout.VIOLATIONS, computed.violations)):
         if entries:
             _write(directory / name, {Path(name).stem: [dict(entry) for entry in entries]})
+    if computed.answers:
+        _write(directory / layout.ANSWERS, computed.answers)
 
 
 def _write(path: Path, value: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import Shape, misfit
 
+from testctl.core.temporal import Answers
 from testctl.plan import Measured, Point
 from testctl.records import Records
 from testctl.records.files import json_text
@@ -71,6 +72,12 @@ class RunPoint:
         return listed
 
     @cached_property
+    def answers(self) -> Answers:
+        """What came of the plan's conditions over the trace, by condition and flow."""
+        path = self.path / layout.ANSWERS
+        return read_json(path, shapes.ANSWERS) if path.exists() else {}
+
+    @cached_property
     def programs(self) -> Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]:
         """What the switches' P4 programs of the user's held at the end, by switch: "registers", name, cell, value;
         "counters", name, cell, [packets, bytes]; cells of 0 are left out."""
@@ -81,7 +88,8 @@ class RunPoint:
     @property
     def measured(self) -> Measured:
         """The measurement that expectations are evaluated on."""
-        return Measured(self.verdict_file.measured.verdict, self.verdict_file.measured.reason, self.metrics)
+        judgement = self.verdict_file.measured
+        return Measured(judgement.verdict, judgement.reason, self.metrics, self.answers)
 
     @property
     def kernel(self) -> str:

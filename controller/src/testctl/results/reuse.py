@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from testctl_agent.spec.errors import TestbedError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 from testctl_agent.system import durable
 
+from testctl.core.temporal import Temporal
 from testctl.records import Records
 from testctl.records.files import json_text
 from testctl.results import layout, shapes
@@ -71,26 +72,34 @@ def unusable(kept: Kept, code_key: str, records: str) -> str:
     return ""
 
 
-def as_measured(path: Path, code_key: str, analysis: Mapping[str, str]) -> bool:
-    """Whether a point can be reused without computing it again.
+def as_measured(path: Path, code_key: str, analysis: Mapping[str, str], conditions: Sequence[Temporal] = ()) -> bool:
+    """Whether the directory of a point can be reused without computing it again.
 
-    code_key, analysis: of the current code, as in PointResult
+    code_key, analysis: of the current code, as in PointResult; conditions: as in take()
     """
     kept = Kept(path, _file(path / layout.VERDICT))
     if (
         kept.verdict_file is None
         or unusable(kept, code_key, analysis["records"])
         or kept.verdict_file.analysis != analysis
+        or not _answered(path, conditions)
     ):
         return False
     return not difference(path, kept.verdict_file.files)
 
 
-def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Records], Assessed]) -> bool:
+def take(
+    run: Path,
+    kept: Kept,
+    analysis: Mapping[str, str],
+    again: Callable[[Records], Assessed],
+    conditions: Sequence[Temporal] = (),
+) -> bool:
     """Copy a point into a run (hard links where possible), with the verdict of its measurement.
 
-    analysis  of the current code; if its "metrics" differ from those of the point, `again` computes
-              metrics, stalls, fates and violations from the point's records
+    analysis    of the current code; if its "metrics" differ from those of the point, `again` computes
+                metrics, stalls, fates, violations and answers from the point's records
+    conditions  over the trace, of the plan; `again` is called too where the point does not answer one of them
     Returns whether it computed them.  Raises UnusableError, leaving nothing, if the point was altered;
     TestbedError when it can't be written here.
     """
@@ -104,10 +113,10 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
         try:
             shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
             records = _checked(temporary, kept.verdict_file)
-            computed = kept.verdict_file.analysis != analysis
+            computed = kept.verdict_file.analysis != analysis or not _answered(temporary, conditions)
             if computed:
                 if records is None:
-                    raise UnusableError("other code computed its metrics, and it has no records to compute them from")
+                    raise UnusableError("its metrics have to be computed again, and it has no records for that")
                 measured = again(records)
                 if measured.verdict != "pass":
                     raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")
@@ -125,6 +134,15 @@ def take(run: Path, kept: Kept, analysis: Mapping[str, str], again: Callable[[Re
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     return computed
+
+
+def _answered(directory: Path, conditions: Sequence[Temporal]) -> bool:
+    """Whether a kept point has an answer to each of these conditions."""
+    try:
+        answers = json.loads(json_text(directory / layout.ANSWERS)) if conditions else {}
+    except (OSError, ValueError, RecursionError):
+        return False
+    return all(condition.key in answers for condition in conditions)
 
 
 def _checked(directory: Path, file: VerdictFile) -> Records | None:

@@ -12,6 +12,9 @@ VALUES = Named(Named((float, str, bool, None)))
 """{flow: {metric: value}}"""
 TUPLES = [[object]]
 
+ANSWERS = Named(Named({"verdict": str, "text?": str, "gap?": float, "time_ns?": int, "conn?": int}))
+"""{condition: {flow: answer}}"""
+
 RECORDS = {"counters": Named({"program?": P4_STATE_FILE})}
 POINT = {"id?": str, "tuples?": TUPLES, "repeat?": int}
 VERDICT = {

@@ -121,7 +121,7 @@ class Trials:
             path = layout.point_dir(place, point.id)
             if not (path / layout.VERDICT).exists():
                 continue
-            if as_measured(path, code_key, analysis_keys()):
+            if as_measured(path, code_key, analysis_keys(), point.conditions):
                 return load_point(path).measured
         return None
 

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signals and events of a flow, from its records: for every sample the connection, the time, and what it was.
+
+The instruments that they need are in testctl.core.temporal; without them there are no samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from testctl.core.temporal import STATES, WIDTHS_NS
+from testctl.metrics.core.bins import dense_bins
+from testctl.metrics.core.passages import Passage, data_passages
+from testctl.metrics.core.rtts import round_trips
+from testctl.metrics.core.view import FlowView, Rows
+from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
+from testctl.records.schema import DROPPED, FATES, Array, Ints
+
+_SAMPLED = {"pacing_rate": 8, "delivery_rate": 8, "min_rtt": 1}
+"""Columns of tcp_info, and the factor to the signal's unit: rates are in bytes/s there."""
+_MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of all connections of a flow; those of one are in order of time.
+
+    value  of a signal; NaN where it is not known
+    words  what the sample of a number was: the packet, ACK or row that it comes from
+    """
+
+    conn: Array
+    time_ns: Ints
+    value: Array
+    words: Callable[[int], str]
+
+    def of_conn(self, conn: int) -> Ints:
+        """The numbers of its samples."""
+        return np.flatnonzero(self.conn == conn)
+
+
+def signal(flow: FlowView, name: str) -> Samples:
+    """The samples of a signal (testctl.core.temporal.SIGNALS), in its unit."""
+    if name in _SAMPLED:
+        return _sampled(flow, name)
+    if name == "rtt":
+        return _round_trips(flow)
+    if name == "queue":
+        return _queue(flow)
+    if (width := name.removeprefix("throughput_")) in WIDTHS_NS:
+        return _throughput(flow, WIDTHS_NS[width])
+    columns, words = _traced(flow)
+    value = columns["srtt_us" if name == "srtt" else name].astype(np.float64)
+    return Samples(columns["conn"], columns["time_ns"], np.where(value < 0, np.nan, value), words)
+
+
+def event(flow: FlowView, name: str) -> Samples:
+    """The occurrences of an event (testctl.core.temporal.EVENTS)."""
+    if name in ("loss", "mark"):
+        return _at_switches(flow, DROPPED if name == "loss" else _MARKED)
+    columns, words = _traced(flow)
+    if name in ("recovery", "open"):
+        rows = _becomes(columns["conn"], columns["state"], STATES.index(name))
+    elif name == "timeout" or len(columns["conn"]):
+        kinds = traced_names(flow.records, flow.name)
+        rows = np.flatnonzero(kinds == {"data": "send"}.get(name, name))
+        rows = _first_of_conn(columns["conn"], rows) if name == "data" else rows
+    else:
+        sent = flow.sent
+        rows = np.flatnonzero(sent["retrans"]) if name == "retransmit" else _first_of_conn(sent["conn"])
+        return _packets(sent, rows, "data packet")
+    return Samples(columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), lambda i: words(int(rows[i])))
+
+
+def smoothed_rtt(flow: FlowView) -> Samples:
+    """The kernel's smoothed round-trip time in ns: of its trace, or of tcp_info."""
+    columns, words = _traced(flow)
+    conn, time_ns, value = columns["conn"], columns["time_ns"], columns["srtt_us"]
+    if not len(conn) and flow.info:
+        conn, time_ns, value = (flow.info[name] for name in ("conn", "time_ns", "rtt"))
+    return Samples(conn, time_ns, np.where(value > 0, value * 1e3, np.nan), words)
+
+
+def acks(flow: FlowView) -> Samples:
+    """ACKs that the sender's TCP processed, by its kernel's trace, or that came to the sender."""
+    columns, words = _traced(flow)
+    if not len(columns["conn"]):
+        return _packets(flow.acks_in, np.arange(len(flow.acks_in)), "ACK")
+    rows = np.flatnonzero(traced_names(flow.records, flow.name) == "ack")
+    return Samples(columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), words)
+
+
+def begins_and_ends(flow: FlowView) -> dict[int, tuple[int, int]]:
+    """Connection -> (time of its first record, of its last one)."""
+    parts = [(rows["conn"], rows["time_ns"]) for rows in (flow.out, flow.into, flow.acks_in, flow.acks_out)]
+    parts += [(passage.rows["conn"], passage.rows["time_ns"]) for passage in data_passages(flow)]
+    parts += [(columns["conn"], columns["time_ns"]) for columns in (_traced(flow)[0], flow.info) if columns]
+    found: dict[int, tuple[int, int]] = {}
+    for conn, time_ns in parts:
+        for number in np.unique(conn).tolist():
+            own = time_ns[conn == number]
+            low, high = found.get(number, (int(own[0]), int(own[-1])))
+            found[number] = min(low, int(own[0])), max(high, int(own[-1]))
+    return dict(sorted(found.items()))
+
+
+def _traced(flow: FlowView) -> tuple[dict[str, Array], Callable[[int], str]]:
+    columns = traced_columns(flow.records, flow.name)
+
+    def words(row: int) -> str:
+        what = traced_names(flow.records, flow.name)[row]
+        number = int(np.count_nonzero(columns["conn"][: row + 1] == columns["conn"][row]))
+        una, nxt = columns["snd_una"][row], columns["snd_nxt"][row]
+        return f"{what}, snd_una {una}, snd_nxt {nxt}, event {number} of the trace"
+
+    return columns, words
+
+
+def _sampled(flow: FlowView, name: str) -> Samples:
+    info = flow.info or dict.fromkeys(("conn", "time_ns", name), np.empty(0, np.int64))
+    value = info[name].astype(np.float64) * _SAMPLED[name]
+    return Samples(info["conn"], info["time_ns"], value, lambda i: f"sample {i + 1} of tcp_info")
+
+
+def _round_trips(flow: FlowView) -> Samples:
+    found = round_trips(flow)
+    order = np.argsort(found.time_ns, kind="stable")
+    time_ns, value, conn = (column[order] for column in found)
+    return Samples(conn, time_ns, value / 1e3, lambda i: f"round trip {i + 1} of the flow")
+
+
+def _queue(flow: FlowView) -> Samples:
+    ways = [(int(passage.queued["queue_bytes"].max()), passage) for passage in data_passages(flow) if
+            len(passage.queued)]  # fmt: skip
+    if not ways:
+        return _packets(flow.out, np.empty(0, np.int64), "")
+    _, passage = max(ways, key=lambda way: way[0])
+    rows = passage.queued
+    samples = _packets(rows, np.arange(len(rows)), "data packet", passage)
+    return Samples(samples.conn, samples.time_ns, rows["queue_bytes"].astype(np.float64), samples.words)
+
+
+def _throughput(flow: FlowView, width_ns: int) -> Samples:
+    """Whole bins from the connection's first packet to its last; a bin's rate holds from its end on."""
+    rows = flow.into
+    parts: list[tuple[Array, Ints, Array]] = []
+    for conn in rows.conns if len(rows) else []:
+        own = rows.of_conn(conn)
+        edges, sums = dense_bins(own["time_ns"], own["wire_bytes"], width_ns)
+        parts.append((np.full(len(sums) - 1, conn), edges[1:-1], sums[:-1] * 8e9 / width_ns))
+    none = np.empty(0, np.int64)
+    conn_, time_ns, value = (np.concatenate([none, *column]) for column in zip(*parts, strict=True)) if parts else (
+        none, none, none)  # fmt: skip
+    return Samples(conn_, time_ns, value, lambda i: "the end of a bin")
+
+
+def _at_switches(flow: FlowView, fates: tuple[int, ...]) -> Samples:
+    parts = []
+    for passage in data_passages(flow):
+        some, fate = passage.fates
+        parts.append(_packets(passage.rows, some[np.isin(fate, fates)], "data packet", passage))
+    if not parts:
+        return _packets(flow.out, np.empty(0, np.int64), "")
+    ends = np.cumsum([len(part.conn) for part in parts])
+
+    def words(number: int) -> str:
+        which = int(np.searchsorted(ends, number, "right"))
+        return parts[which].words(number - int(ends[which]) + len(parts[which].conn))
+
+    conn, time_ns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("conn", "time_ns"))
+    return _ordered(Samples(conn, time_ns, np.zeros(len(conn)), words))
+
+
+def _ordered(samples: Samples) -> Samples:
+    order = np.argsort(samples.time_ns, kind="stable")
+    return Samples(
+        samples.conn[order], samples.time_ns[order], samples.value[order], lambda i: samples.words(int(order[i]))
+    )
+
+
+def _packets(rows: Rows, some: Ints, what: str, passage: Passage | None = None) -> Samples:
+    """Some packets, described by their sequence or acknowledgement number."""
+
+    def words(number: int) -> str:
+        row = some[[number]]
+        if what == "ACK":
+            return f"ACK of {int(rows.at('ack', row)[0])}"
+        if passage is None:
+            return f"{what} with seq {int(rows.at('seq', row)[0])}"
+        ordinal = int(rows.at("ordinal", row)[0])
+        return f"{what} {ordinal} with seq {int(rows.at('seq', row)[0])} at {passage.port}"
+
+    return Samples(rows.at("conn", some), rows.at("time_ns", some), np.zeros(len(some)), words)
+
+
+def _becomes(conn: Array, state: Array, wanted: int) -> Ints:
+    """Rows at which a connection's state becomes `wanted` from another one."""
+    order = np.argsort(conn, kind="stable")
+    state, conn = state[order], conn[order]
+    turns = (state[1:] == wanted) & (state[:-1] != wanted) & (conn[1:] == conn[:-1])
+    return np.sort(order[1:][turns])
+
+
+def _first_of_conn(conn: Array, rows: Ints | None = None) -> Ints:
+    """The first of some rows (None: of all) of each connection."""
+    rows = np.arange(len(conn)) if rows is None else rows
+    return np.sort(rows[np.unique(conn[rows], return_index=True)[1]])
