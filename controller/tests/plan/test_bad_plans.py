@@ -104,7 +104,7 @@ FIELDS = {
     "several tuples; name one of sender.cc, receiver.cc",
 }
 EXPECT = {
-    "{max: 1}": "4:11: expect 1: want a field metric, or fails_with; got none",
+    "{max: 1}": "4:11: expect 1: want a field metric, fails_with, eventually or always; got none",
     "{fails_with: ETIMEOUT}": "4:24: expect fails with ETIMEOUT 1: fails_with: no failure named ETIMEOUT; "
     "did you mean ETIMEDOUT?",
     "{fails_with: ETIMEDOUT, metric: jain, max: 1}": "4:24: expect fails with ETIMEDOUT 1: want fails_with without "

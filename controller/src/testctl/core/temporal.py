@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+from testctl_agent.spec.units import Duration
+
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 """Words of the signal `state`, by the kernel's numbers."""
 
@@ -23,16 +25,21 @@ INSTRUMENTS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A signal or an event: what it is, and the instruments that give it; any one is enough.
+    """A signal or an event, and the instruments that give it; any of them is enough.
 
     unit   of a signal, as metrics have it; "": packets, or a number
-    words  of a signal whose values have names: their numbers are the places
+    names  of a signal whose values have names: their numbers are the places
     """
 
     help: str
     needs: tuple[str, ...]
     unit: str = ""
-    words: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+    @property
+    def suffix(self) -> str:
+        """The end of a metric's name that has the same unit (testctl.core.units)."""
+        return {"bit/s": "_bps", "B": "_bytes", "us": "_us"}.get(self.unit, "")
 
 
 WIDTHS_NS = {"1ms": 10**6, "10ms": 10**7, "100ms": 10**8, "1s": 10**9}
@@ -44,12 +51,12 @@ SIGNALS: Mapping[str, Source] = {
     "pipe": Source("packets in flight, as the kernel counts them", ("tcp_events",)),
     "srtt": Source("smoothed round-trip time", ("tcp_events",), "us"),
     "delivered": Source("packets delivered since the connection began", ("tcp_events",)),
-    "state": Source("state of congestion control, a word", ("tcp_events",), words=STATES),
+    "state": Source("state of congestion control, a word", ("tcp_events",), names=STATES),
     "pacing_rate": Source("pacing rate, at each sample of tcp_info", ("tcp_info",), "bit/s"),
     "delivery_rate": Source("delivery rate, at each sample of tcp_info", ("tcp_info",), "bit/s"),
     "min_rtt": Source("least round-trip time, at each sample of tcp_info", ("tcp_info",), "us"),
     "rtt": Source("round-trip time of a data packet, when its ACK comes", ("sender",), "us"),
-    "queue": Source("what a data packet finds waiting at the port with the longest queue", ("telemetry",), "bytes"),
+    "queue": Source("what a data packet finds waiting at the port with the longest queue", ("telemetry",), "B"),
     **{
         f"throughput_{width}": Source(f"bytes on the wire at the receiver in the last bin of {width}, as a rate",
                                       ("receiver",), "bit/s")
@@ -82,7 +89,7 @@ class Length:
     unit: Literal["ns", "rtt", "acks"] = "ns"
 
     def __str__(self) -> str:
-        return f"{self.number:g} {self.unit}" if self.unit != "ns" else f"{int(self.number)} ns"
+        return f"{self.number:g} {self.unit}" if self.unit != "ns" else str(Duration(int(self.number)))
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Moment:
     offset: Length | None = None
 
     def __str__(self) -> str:
-        base = f"{'first ' if self.first else ''}{self.event}" if self.event else f"{self.time_ns} ns"
+        base = f"{'first ' if self.first else ''}{self.event}" if self.event else str(Duration(self.time_ns))
         return f"{base} + {self.offset}" if self.offset else base
 
 
@@ -110,7 +117,7 @@ class Limit:
     before: bool = False
 
     def __str__(self) -> str:
-        return f"{self.value!r}{' before' if self.before else ''}"
+        return f"{float(self.value)!r}{' before' if self.before else ''}"
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ class Temporal:
         named = {"min": self.least, "max": self.most, "equals": self.equals}
         named |= {name: getattr(self, name) for name in ("after", "within", "until", "before")}
         parts += [f"{name} {value}" for name, value in named.items() if value is not None]
-        parts += [f"while {signal} {' '.join(map(repr, values))}" for signal, values in self.during]
+        parts += [f"while {signal} {' '.join(map(repr, map(float, values)))}" for signal, values in self.during]
         return " ".join(parts)
 
     @property
@@ -160,9 +167,9 @@ class Temporal:
     @property
     def sources(self) -> dict[str, Source]:
         """All that it reads, by the words of the plan."""
-        found = {self.signal: SIGNALS[self.signal], **{signal: SIGNALS[signal] for signal, _ in self.during}}
-        found |= {moment.event: EVENTS[moment.event] for moment in self.moments if moment.event}
-        return found | {length.unit: LENGTHS[length.unit] for length in self.lengths if length.unit in LENGTHS}
+        sources = {self.signal: SIGNALS[self.signal], **{signal: SIGNALS[signal] for signal, _ in self.during}}
+        sources |= {moment.event: EVENTS[moment.event] for moment in self.moments if moment.event}
+        return sources | {length.unit: LENGTHS[length.unit] for length in self.lengths if length.unit in LENGTHS}
 
 
 Answer = Mapping[str, Any]

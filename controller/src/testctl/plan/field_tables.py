@@ -66,7 +66,7 @@ _WHILE: Json = {
     "type": "object",
     "minProperties": 1,
     "propertyNames": {"enum": list(SIGNALS)},
-    "additionalProperties": one_or_more(_SCALAR),
+    "additionalProperties": one_or_more(_SCALAR) | {"description": "The value it has, or a list of values"},
 }
 _FLOW: Json = {"type": "string", "pattern": "^[^>]+->[^>]+$"}
 

@@ -75,17 +75,17 @@ class TemporalReader:
         if node is None:
             return None
         match = _BEFORE.fullmatch(node.text) if isinstance(node, Scalar) else None
-        if match and not SIGNALS[signal].words:
+        if match and not SIGNALS[signal].names:
             return Limit(float(match[1]), before=True)
         return Limit(self._value(node, name, signal))
 
     def _value(self, node: Node, name: str, signal: str) -> float:
         """A value of a signal; 0 after a fault."""
         source = SIGNALS[signal]
-        if source.words:
-            if isinstance(node, Scalar) and node.text in source.words:
-                return float(source.words.index(node.text))
-            self._add(node, f"{name}: want one of {', '.join(source.words)}; got {what(node)}")
+        if source.names:
+            if isinstance(node, Scalar) and node.text in source.names:
+                return float(source.names.index(node.text))
+            self._add(node, f"{name}: want one of {', '.join(source.names)}; got {what(node)}")
             return 0.0
         try:
             return float(number_of(node, source.unit))
@@ -155,7 +155,7 @@ class TemporalReader:
             self._add(node, f"want one of {', '.join(LIMITS)}; got none")
         if "equals" in given and len(given) > 1:
             self._add(nodes["equals"], f"want min and max, or equals; got {', '.join(given)}")
-        if SIGNALS[temporal.signal].words and (numeric := [name for name in given if name != "equals"]):
+        if SIGNALS[temporal.signal].names and (numeric := [name for name in given if name != "equals"]):
             self._add(nodes[numeric[0]], f"want equals of {temporal.signal}, which is a word; got {numeric[0]}")
         least, most = temporal.least, temporal.most
         if least and most and least.before == most.before and least.value > most.value:
@@ -164,6 +164,8 @@ class TemporalReader:
         if relative and temporal.after is None:
             self._add(nodes[relative[0]], f"{relative[0]}: want after with a bound `K before`; got none")
         after, until = temporal.after, temporal.until
+        if temporal.within and temporal.within.unit == "rtt" and after is None:
+            self._add(nodes["within"], "within: want after with N rtt: at its begin a connection knows none; got none")
         if temporal.before and (others := [name for name in ("after", "within", "until") if name in nodes]):
             self._add(nodes["before"], f"want before without {', '.join(others)}")
         if after and until and not after.event and not until.event and after.time_ns >= until.time_ns:
@@ -200,7 +202,7 @@ def _instruments(point: Point, flow: PointFlow) -> frozenset[str]:
     sender, receiver = reversed(flow.ends) if flow.reversed else flow.ends
     switches = list(routes.switches(point, flow, back=flow.reversed))
     backends = {str(point.settings.get(switch, {}).get("backend", "ebpf")) for switch in switches}
-    numbered = flow.name in {one.name for one in numbered_flows(point.flows)}
+    numbered = flow.name in {known.name for known in numbered_flows(point.flows)}
 
     def on(entity: str, collector: str) -> bool:
         return point.settings.get(entity, {}).get(collector) not in (None, False, "off")

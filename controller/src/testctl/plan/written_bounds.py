@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from testctl.core.temporal import SIGNALS
 from testctl.core.units import show_metric
 from testctl.plan.field_tables import RATIOS
+from testctl.plan.temporal import MODES, WINDOW
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse
 
@@ -43,8 +45,10 @@ def written_bounds(plan_text: str, file: str) -> Mapping[str, Written]:
 def _written(item: MappingNode, number: int) -> tuple[str, Written]:
     texts = {key.text: node.text for key, node in item.entries if isinstance(node, Scalar)}
     fails = texts.get("fails_with", "")
-    metric = texts.get("metric", "")
-    name = texts.get("name", f"{f'fails with {fails}' if fails else metric} {number}")
+    mode = next((mode for mode in MODES if mode in texts), "")
+    metric = SIGNALS[texts[mode]].suffix if texts.get(mode) in SIGNALS else texts.get("metric", "")
+    what = f"fails with {fails}" if fails else f"{mode} {texts[mode]}" if mode else metric
+    name = texts.get("name", f"{what} {number}")
     parts = [f"{sign} {_value(metric, key, texts[key])}" for key, sign in _SIGNS.items() if key in texts]
     if "equals" in texts or fails:
         parts.append(f"= {fails or _value(metric, 'equals', texts['equals'])}")
@@ -53,6 +57,8 @@ def _written(item: MappingNode, number: int) -> tuple[str, Written]:
     text = " and ".join(parts) if "tolerance" not in texts else " ".join(parts)
     if than := _than(item.get("than")):
         text += f" times that with {than}"
+    if mode:
+        text = f"{what} {text}" + "".join(f", {word} {_text(item.get(word))}" for word in WINDOW if item.get(word))
     low, high = (any(key in texts for key in keys) for keys in (("min", "at_least"), ("max", "at_most")))
     return name, Written(text, _flows(item.get("flow")), low, high)
 
@@ -63,6 +69,12 @@ def _value(metric: str, key: str, text: str) -> str:
         return text if key in RATIOS else show_metric(metric, float(text))
     except ValueError:
         return text
+
+
+def _text(node: Node | None) -> str:
+    if isinstance(node, MappingNode):
+        return ", ".join(f"{key.text} is {_text(value)}" for key, value in node.entries)
+    return " or ".join(_flows(node))
 
 
 def _than(node: Node | None) -> str:

@@ -116,7 +116,9 @@ def take(
             computed = kept.verdict_file.analysis != analysis or not _answered(temporary, conditions)
             if computed:
                 if records is None:
-                    raise UnusableError("its metrics have to be computed again, and it has no records for that")
+                    raise UnusableError(
+                        "its metrics have to be computed again, and it has no records to compute them from"
+                    )
                 measured = again(records)
                 if measured.verdict != "pass":
                     raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")

@@ -64,6 +64,7 @@ class _Reader:
 
     def __init__(self, flow: FlowView, condition: Temporal) -> None:
         self._flow, self._condition = flow, condition
+        self._spans = samples.begins_and_ends(flow)
         names = {condition.signal, *(name for name, _ in condition.during)}
         self._signals = {name: samples.signal(flow, name) for name in names}
         events = {moment.event for moment in condition.moments if moment.event}
@@ -74,7 +75,7 @@ class _Reader:
         units = {length.unit for length in self._condition.lengths}
         rtt = samples.smoothed_rtt(self._flow) if "rtt" in units else None
         acks = samples.acks(self._flow) if "acks" in units else None
-        for conn, (begin_ns, end_ns) in samples.begins_and_ends(self._flow).items():
+        for conn, (begin_ns, end_ns) in self._spans.items():
             more: dict[str, Any] = {"rtt": _steps(rtt, conn)} if rtt else {}
             more |= {"acks": acks.time_ns[acks.of_conn(conn)]} if acks else {}
             signals = {name: _steps(of, conn) for name, of in self._signals.items()}
@@ -90,15 +91,14 @@ class _Reader:
         begin, got = int(windows.begin[number]), float(windows.values.value[place])
         held_ns, since_ns = int(windows.values.time_ns[place]), int(of.time_ns[sample])
         low, high = float(windows.low[number]), float(windows.high[number])
-        several = len(samples.begins_and_ends(self._flow)) > 1
-        who = f"{condition.signal} of {self._flow.name}" + (f", connection {conn}" if several else "")
+        who = f"{condition.signal} of {self._flow.name}" + (f", connection {conn}" if len(self._spans) > 1 else "")
         when = _seconds(max(held_ns, begin)) + (f", since {_seconds(since_ns)}" if since_ns < begin else "")
         nearest = "" if condition.always else "nearest, "
         return {
             "verdict": "fail",
             "text": f"{who}: want {'always' if condition.always else 'eventually'} "
             f"{_wanted(condition, low, high)} {self._window(conn, number, windows)}; "
-            f"got {_shown(condition.signal, got)} ({nearest}at {when}: {of.words(sample)})",
+            f"got {_shown(condition.signal, got)} ({nearest}at {when}: {of.describe(sample)})",
             "gap": (low - got) / (abs(low) or 1.0) if got < low else (got - high) / (abs(high) or 1.0),
             "time_ns": max(held_ns, begin),
             "conn": conn,
@@ -129,9 +129,9 @@ class _Reader:
         if not moment.event:
             return _seconds(moment.time_ns)
         of = self._events[moment.event]
-        words = of.words(int(of.of_conn(conn)[number]))
+        event = of.describe(int(of.of_conn(conn)[number]))
         ordinal = f" {number + 1}" if not moment.first else ""
-        return f"{moment}{ordinal} at {_seconds(int(windows.anchor[number]))} ({words})".replace(
+        return f"{moment}{ordinal} at {_seconds(int(windows.anchor[number]))} ({event})".replace(
             f" + {moment.offset}", ""
         )
 
@@ -162,9 +162,9 @@ def _bound(condition: Temporal, limit: Limit, value: float) -> str:
 
 def _shown(signal: str, value: float) -> str:
     source = SIGNALS[signal]
-    if source.words:
-        return source.words[int(value)] if 0 <= value < len(source.words) else f"{value:g}"
-    return exact_metric({"bit/s": "_bps", "bytes": "_bytes", "us": "_us"}.get(source.unit, ""), value)
+    if source.names:
+        return source.names[int(value)] if 0 <= value < len(source.names) else f"{value:g}"
+    return exact_metric(source.suffix, value)
 
 
 def _seconds(ns: int) -> str:

@@ -26,16 +26,16 @@ _MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of all connections of a flow; those of one are in order of time.
+    """Samples of all connections of a flow; each connection's are in order of time.
 
     value  of a signal; NaN where it is not known
-    words  what the sample of a number was: the packet, ACK or row that it comes from
+    describe  what the sample of a number was: the packet, ACK or row that it comes from
     """
 
     conn: Array
     time_ns: Ints
     value: Array
-    words: Callable[[int], str]
+    describe: Callable[[int], str]
 
     def of_conn(self, conn: int) -> Ints:
         """The numbers of its samples."""
@@ -52,16 +52,16 @@ def signal(flow: FlowView, name: str) -> Samples:
         return _queue(flow)
     if (width := name.removeprefix("throughput_")) in WIDTHS_NS:
         return _throughput(flow, WIDTHS_NS[width])
-    columns, words = _traced(flow)
+    columns, describe = _traced(flow)
     value = columns["srtt_us" if name == "srtt" else name].astype(np.float64)
-    return Samples(columns["conn"], columns["time_ns"], np.where(value < 0, np.nan, value), words)
+    return Samples(columns["conn"], columns["time_ns"], np.where(value < 0, np.nan, value), describe)
 
 
 def event(flow: FlowView, name: str) -> Samples:
     """The occurrences of an event (testctl.core.temporal.EVENTS)."""
     if name in ("loss", "mark"):
         return _at_switches(flow, DROPPED if name == "loss" else _MARKED)
-    columns, words = _traced(flow)
+    columns, describe = _traced(flow)
     if name in ("recovery", "open"):
         rows = _becomes(columns["conn"], columns["state"], STATES.index(name))
     elif name == "timeout" or len(columns["conn"]):
@@ -72,25 +72,27 @@ def event(flow: FlowView, name: str) -> Samples:
         sent = flow.sent
         rows = np.flatnonzero(sent["retrans"]) if name == "retransmit" else _first_of_conn(sent["conn"])
         return _packets(sent, rows, "data packet")
-    return Samples(columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), lambda i: words(int(rows[i])))
+    return Samples(
+        columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), lambda i: describe(int(rows[i]))
+    )
 
 
 def smoothed_rtt(flow: FlowView) -> Samples:
     """The kernel's smoothed round-trip time in ns: of its trace, or of tcp_info."""
-    columns, words = _traced(flow)
+    columns, describe = _traced(flow)
     conn, time_ns, value = columns["conn"], columns["time_ns"], columns["srtt_us"]
     if not len(conn) and flow.info:
         conn, time_ns, value = (flow.info[name] for name in ("conn", "time_ns", "rtt"))
-    return Samples(conn, time_ns, np.where(value > 0, value * 1e3, np.nan), words)
+    return Samples(conn, time_ns, np.where(value > 0, value * 1e3, np.nan), describe)
 
 
 def acks(flow: FlowView) -> Samples:
     """ACKs that the sender's TCP processed, by its kernel's trace, or that came to the sender."""
-    columns, words = _traced(flow)
+    columns, describe = _traced(flow)
     if not len(columns["conn"]):
         return _packets(flow.acks_in, np.arange(len(flow.acks_in)), "ACK")
     rows = np.flatnonzero(traced_names(flow.records, flow.name) == "ack")
-    return Samples(columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), words)
+    return Samples(columns["conn"][rows], columns["time_ns"][rows], np.zeros(len(rows)), describe)
 
 
 def begins_and_ends(flow: FlowView) -> dict[int, tuple[int, int]]:
@@ -98,25 +100,25 @@ def begins_and_ends(flow: FlowView) -> dict[int, tuple[int, int]]:
     parts = [(rows["conn"], rows["time_ns"]) for rows in (flow.out, flow.into, flow.acks_in, flow.acks_out)]
     parts += [(passage.rows["conn"], passage.rows["time_ns"]) for passage in data_passages(flow)]
     parts += [(columns["conn"], columns["time_ns"]) for columns in (_traced(flow)[0], flow.info) if columns]
-    found: dict[int, tuple[int, int]] = {}
+    spans: dict[int, tuple[int, int]] = {}
     for conn, time_ns in parts:
         for number in np.unique(conn).tolist():
             own = time_ns[conn == number]
-            low, high = found.get(number, (int(own[0]), int(own[-1])))
-            found[number] = min(low, int(own[0])), max(high, int(own[-1]))
-    return dict(sorted(found.items()))
+            low, high = spans.get(number, (int(own[0]), int(own[-1])))
+            spans[number] = min(low, int(own[0])), max(high, int(own[-1]))
+    return dict(sorted(spans.items()))
 
 
 def _traced(flow: FlowView) -> tuple[dict[str, Array], Callable[[int], str]]:
     columns = traced_columns(flow.records, flow.name)
 
-    def words(row: int) -> str:
+    def describe(row: int) -> str:
         what = traced_names(flow.records, flow.name)[row]
         number = int(np.count_nonzero(columns["conn"][: row + 1] == columns["conn"][row]))
         una, nxt = columns["snd_una"][row], columns["snd_nxt"][row]
         return f"{what}, snd_una {una}, snd_nxt {nxt}, event {number} of the trace"
 
-    return columns, words
+    return columns, describe
 
 
 def _sampled(flow: FlowView, name: str) -> Samples:
@@ -126,9 +128,9 @@ def _sampled(flow: FlowView, name: str) -> Samples:
 
 
 def _round_trips(flow: FlowView) -> Samples:
-    found = round_trips(flow)
-    order = np.argsort(found.time_ns, kind="stable")
-    time_ns, value, conn = (column[order] for column in found)
+    trips = round_trips(flow)
+    order = np.argsort(trips.time_ns, kind="stable")
+    time_ns, value, conn = (column[order] for column in trips)
     return Samples(conn, time_ns, value / 1e3, lambda i: f"round trip {i + 1} of the flow")
 
 
@@ -140,7 +142,7 @@ def _queue(flow: FlowView) -> Samples:
     _, passage = max(ways, key=lambda way: way[0])
     rows = passage.queued
     samples = _packets(rows, np.arange(len(rows)), "data packet", passage)
-    return Samples(samples.conn, samples.time_ns, rows["queue_bytes"].astype(np.float64), samples.words)
+    return Samples(samples.conn, samples.time_ns, rows["queue_bytes"].astype(np.float64), samples.describe)
 
 
 def _throughput(flow: FlowView, width_ns: int) -> Samples:
@@ -166,25 +168,25 @@ def _at_switches(flow: FlowView, fates: tuple[int, ...]) -> Samples:
         return _packets(flow.out, np.empty(0, np.int64), "")
     ends = np.cumsum([len(part.conn) for part in parts])
 
-    def words(number: int) -> str:
+    def describe(number: int) -> str:
         which = int(np.searchsorted(ends, number, "right"))
-        return parts[which].words(number - int(ends[which]) + len(parts[which].conn))
+        return parts[which].describe(number - int(ends[which]) + len(parts[which].conn))
 
     conn, time_ns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("conn", "time_ns"))
-    return _ordered(Samples(conn, time_ns, np.zeros(len(conn)), words))
+    return _ordered(Samples(conn, time_ns, np.zeros(len(conn)), describe))
 
 
 def _ordered(samples: Samples) -> Samples:
     order = np.argsort(samples.time_ns, kind="stable")
     return Samples(
-        samples.conn[order], samples.time_ns[order], samples.value[order], lambda i: samples.words(int(order[i]))
+        samples.conn[order], samples.time_ns[order], samples.value[order], lambda i: samples.describe(int(order[i]))
     )
 
 
 def _packets(rows: Rows, some: Ints, what: str, passage: Passage | None = None) -> Samples:
     """Some packets, described by their sequence or acknowledgement number."""
 
-    def words(number: int) -> str:
+    def describe(number: int) -> str:
         row = some[[number]]
         if what == "ACK":
             return f"ACK of {int(rows.at('ack', row)[0])}"
@@ -193,7 +195,7 @@ def _packets(rows: Rows, some: Ints, what: str, passage: Passage | None = None) 
         ordinal = int(rows.at("ordinal", row)[0])
         return f"{what} {ordinal} with seq {int(rows.at('seq', row)[0])} at {passage.port}"
 
-    return Samples(rows.at("conn", some), rows.at("time_ns", some), np.zeros(len(some)), words)
+    return Samples(rows.at("conn", some), rows.at("time_ns", some), np.zeros(len(some)), describe)
 
 
 def _becomes(conn: Array, state: Array, wanted: int) -> Ints:

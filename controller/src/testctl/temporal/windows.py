@@ -50,7 +50,7 @@ class Trace:
     """What is known of a connection; times in ns, ascending.
 
     begin_ns, end_ns  of its first and its last record
-    signals  the condition's own and those of `during`; events: those that it names
+    signals, events  that the condition names
     rtt      the smoothed round-trip time in ns; acks: when ACKs came
     """
 
@@ -105,8 +105,8 @@ def evaluate(condition: Temporal, trace: Trace) -> Windows:
         end = np.minimum(end, _later(begin, condition.within, rtt, trace))
     if condition.until is not None:
         until = _times(condition.until, trace)
-        next_one = np.searchsorted(until, begin, "right") if condition.until.event else np.zeros(len(begin), np.int64)
-        end = np.minimum(end, np.append(until, _NEVER)[next_one] - 1)
+        following = np.searchsorted(until, begin, "right") if condition.until.event else np.zeros(len(begin), np.int64)
+        end = np.minimum(end, np.append(until, _NEVER)[following] - 1)
     values, counts = _counted(condition, trace)
     first, last = _span(values, begin, np.minimum(end, trace.end_ns))
     before = trace.signals[condition.signal].at(anchor - 1)
@@ -187,6 +187,6 @@ def _first(value: Array, counts: Bools, spans: tuple[Ints, Ints], limits: tuple[
         part = value[start:stop]
         within = (part >= low) & (part <= high)
         hits = np.append(np.flatnonzero(counts[start:stop] & (within == inside)) + start, len(value))
-        found = hits[np.searchsorted(hits, first[own])]
-        place[own] = np.where(found < last[own], found, -1)
+        nearest = hits[np.searchsorted(hits, first[own])]
+        place[own] = np.where(nearest < last[own], nearest, -1)
     return place
