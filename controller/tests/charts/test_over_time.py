@@ -14,9 +14,10 @@ from testctl.charts import Chart, save
 from testctl.charts.chart import rows
 from testctl.charts.over_time import Span, over_time
 from testctl.charts.panel import DASHES
-from testctl.charts.style import LANES, ON_DARK, VERDICT_LOOKS
+from testctl.charts.style import LANES, ON_DARK, VERDICT_LOOKS, VIOLATION
 from testctl.curves import Window, figures, lanes, shown_ns
 from testctl.records import Records, load_raw
+from testctl.report.point_page import chart_of
 
 FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 
@@ -141,3 +142,15 @@ def test_every_figure_of_a_point_is_a_specification_that_vega_compiles(flows: Re
         chart = over_time(flows, name, lanes(flows), whole(flows))
         compiled = vl_convert.vegalite_to_vega(chart.whole())
         assert bool(compiled["marks"]) == (chart.range is not None), name
+
+
+def test_a_moment_is_a_line_from_top_to_bottom(flows: Records) -> None:
+    """Where an expectation over time is violated; of a figure of one connection only that one's."""
+    condition = {"bulk": {"verdict": "fail", "text": "too small", "time_ns": 123_456_789, "conn": 0}}
+    answers = {"always cwnd min 2.0": {**condition, "brief": {"verdict": "pass"}}}
+    for lane, want in ((("bulk", 0), [123_456_789]), (("brief", 0), [])):
+        chart = chart_of(flows, "cwnd", [lane], whole(flows), [], answers)
+        rules = [layer for layer in chart.spec["layer"] if layer["mark"].get("color") == VIOLATION]
+        assert [at for layer in rules for at in chart.data[layer["data"]["name"]]["t"]] == want
+        assert all(layer["mark"]["type"] == "rule" for layer in rules)
+        assert all(layer["encoding"]["y"] == {"value": 0} for layer in rules)

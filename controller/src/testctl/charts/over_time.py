@@ -45,7 +45,7 @@ THRESHOLD = "slow-start threshold"
 
 @dataclass(frozen=True)
 class Span:
-    """A time that is shaded: a stall with its cause, or a recovery."""
+    """A time that is shaded: a stall with its cause, or a recovery; a moment, which ends when it starts, is a line."""
 
     start_ns: int
     end_ns: int
@@ -74,7 +74,7 @@ def over_time(
     chosen   connections: of a figure of connections those that are drawn, the first alone in a time-sequence figure
     bin_ns   width of a rate's bins; 0: chosen for the window
     singly   of a rate, whether every connection has a line, where there are at most MOST_SINGLY
-    spans    shaded times: stalls, recoveries
+    spans    shaded times: stalls, recoveries; and moments, in a colour of their own
     flow     of a figure of flows, the only one that is drawn
     """
     spec = curves()[name].spec
@@ -229,6 +229,9 @@ def _shade(panel: Panel, spans: Sequence[Span], window: Shown, named: bool) -> N
         if not ends:
             continue
         low, high, label = map(list, zip(*ends, strict=True))
+        if low == high:
+            panel.add({"type": "rule", "strokeWidth": 1.5, "color": colour}, {"t": low, "label": label}, **whole)
+            continue
         panel.add({"type": "rect", "opacity": 0.16, "color": colour}, {"t": low, "x2": high, "label": label}, **whole)
         if named and colour == STALL:
             fits = [(to - at) / window.span / (LETTER * len(text) + 8) for at, to, text in ends]

@@ -32,6 +32,9 @@ SACK, UNA, WINDOW = PURPLE, GREEN, BROWN
 RECOVERY = {True: ORANGE, False: VERMILION}
 """Colours of a time-sequence figure with SACK blocks; of a fast recovery's time and of one after a timeout."""
 
+VIOLATION = PURPLE
+"""Colour of the moment at which an expectation over time is violated."""
+
 FATE_COLOURS = {"dropped": PURPLE, "marked CE": BROWN}
 """Colours of what a switch did, in the same figure."""
 

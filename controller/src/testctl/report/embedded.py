@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.core.temporal import Answers
 from testctl.curves import Lane, Window, curves, figures, lanes, lines_of, shown_ns
 from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.report.completions import point_charts
@@ -66,7 +67,7 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
             "stalls": {"rows": [stall.to_json() for stall in stalls], "in_all": len(stalls)},
         },
         "events": point_events(point, records),
-        "figures": _figures(records, chosen, end_ns, stalls),
+        "figures": _figures(records, chosen, end_ns, stalls, point.answers),
         "requests": {"figures": [chart.to_json() for chart in point_charts(records)[1:]] if count else []},
     }
 
@@ -78,7 +79,7 @@ def _of_requests(point: RunPoint, requests: pa.Table | None) -> Records:
 
 
 def _figures(
-    records: Records, chosen: Sequence[Lane], end_ns: int, stalls: Sequence[Stall]
+    records: Records, chosen: Sequence[Lane], end_ns: int, stalls: Sequence[Stall], violated: Answers
 ) -> dict[str, list[dict[str, Any]]]:
     near = [*_moments(records, stalls), *_first_recoveries(records)]
     first, others = (Window(0, end_ns, COLUMNS // count) for count in (1, max(len(chosen) - 1, 1)))
@@ -99,7 +100,7 @@ def _figures(
             views.append((chosen, others))  # all in one figure
         answers[name] = [
             {"lanes": [] if spec.each == "flow" else [lane_text(lane) for lane in of], "from": window.from_ns,
-             "to": window.to_ns, "bin": bin_ns, "answer": _answer(records, name, of, window, stalls, bin_ns)}
+             "to": window.to_ns, "bin": bin_ns, "answer": _answer(records, name, of, window, stalls, violated, bin_ns)}
             for of, window in views
             for bin_ns in (0, *(ns for ns in BINS_NS if spec.shape == "rate" and 10 * ns <= end_ns <= COLUMNS * ns))
         ]  # fmt: skip
@@ -107,10 +108,16 @@ def _figures(
 
 
 def _answer(
-    records: Records, name: str, of: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int
+    records: Records,
+    name: str,
+    of: Sequence[Lane],
+    window: Window,
+    stalls: Sequence[Stall],
+    violated: Answers,
+    bin_ns: int,
 ) -> Mapping[str, Any]:
     """As serve gives it, but of a whole point as precise as it can be seen."""
-    answer = chart_of(records, name, of, window, stalls, bin_ns).to_json()
+    answer = chart_of(records, name, of, window, stalls, violated, bin_ns).to_json()
     exact = window.alone or curves()[name].spec.shape == "rate"
     return answer if exact else {**answer, "data": rounded(answer["data"], answer["kind"], window)}
 

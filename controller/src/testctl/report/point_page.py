@@ -11,6 +11,8 @@ from testctl_agent.spec.types import shown
 from testctl.charts import Chart
 from testctl.charts.latency import latency_distribution
 from testctl.charts.over_time import Span, over_time, recovery_span
+from testctl.charts.style import VIOLATION
+from testctl.core.temporal import Answers
 from testctl.core.units import show_time
 from testctl.curves import Lane, Window, curves, lines_of
 from testctl.metrics.recovery import flow_recoveries
@@ -61,9 +63,18 @@ def point_events(point: RunPoint, records: Records) -> dict[str, Any]:
 
 
 def chart_of(
-    records: Records, name: str, chosen: Sequence[Lane], window: Window, stalls: Sequence[Stall], bin_ns: int = 0
+    records: Records,
+    name: str,
+    chosen: Sequence[Lane],
+    window: Window,
+    stalls: Sequence[Stall],
+    answers: Answers,
+    bin_ns: int = 0,
 ) -> Chart:
-    """A figure with the stalls of what it shows shaded, and in a time-sequence figure the recoveries."""
+    """A figure with the stalls of what it shows shaded, and in a time-sequence figure the recoveries.
+
+    answers: of the expectations over time; a line is where one is violated
+    """
     spec = curves()[name].spec
     flow, conn = chosen[0]
     spans = [
@@ -77,6 +88,13 @@ def chart_of(
         spans += [
             recovery_span(recovery.entry_ns, end, recovery.fast) for recovery, end in zip(there, ends, strict=True)
         ]
+    spans += [
+        Span(at, at, str(answer.get("text", "")), VIOLATION)
+        for flows in answers.values()
+        for of, answer in flows.items()
+        if (at := answer.get("time_ns")) is not None
+        and (spec.each == "flow" or (of, answer.get("conn")) == (flow, conn))
+    ]
     return over_time(records, name, chosen, window, bin_ns=bin_ns, singly=True, spans=spans)
 
 

@@ -83,7 +83,7 @@ class Points:
                 chosen = [lane for text in lanes.split(",") if (lane := _lane(source, text)) is not None]
                 if source.records is None or name not in source.figures or not chosen:
                     raise listing.Unknown(f"point {point[:100]} has no figure {name[:50]!r} of {lanes[:50]!r}")
-                return chart_of(source.records, name, chosen, window, source.stalls, bin_ns).to_json()
+                return chart_of(source.records, name, chosen, window, source.stalls, source.answers, bin_ns).to_json()
 
         return self._drawn.get((place, name, window, lanes, bin_ns), _version(source), draw)
 

@@ -18,12 +18,14 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.core.temporal import Answers
 from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, Records, read_parquet
 from testctl.records.parquet import rows_of
 from testctl.records.schema import Array, Ints
 from testctl.report.stalls import Stall, read_stalls
-from testctl.results import layout
+from testctl.results import layout, shapes
+from testctl.results.reader import read_json
 from testctl.serve import listing
 from testctl.system.memory import spare_bytes
 
@@ -123,6 +125,11 @@ class Source:
         """The longest, in order of time; rows that are not shown are not converted."""
         return read_stalls(self._stalls, None, MAX_STALLS)
 
+    @cached_property
+    def answers(self) -> Answers:
+        """What came of the plan's conditions over the trace.  Raises PlanError."""
+        return read_json(self.files[layout.ANSWERS], shapes.ANSWERS) if layout.ANSWERS in self.files else {}
+
     @property
     def stalls_in_all(self) -> int:
         return 0 if self._stalls is None else int(self._stalls.num_rows)
@@ -141,7 +148,15 @@ class Source:
 def read_source(path: Path) -> Source:
     """A point's records.  Raises PlanError and pyarrow's errors when they can't be read."""
     asked = listing.own_json(path, layout.POINT)
-    names = (layout.PACKETS, layout.TCP_INFO, layout.TCP_EVENTS, layout.REQUESTS, layout.STALLS, layout.OUTCOME)
+    names = (
+        layout.PACKETS,
+        layout.TCP_INFO,
+        layout.TCP_EVENTS,
+        layout.REQUESTS,
+        layout.STALLS,
+        layout.OUTCOME,
+        layout.ANSWERS,
+    )
     files = {name: found for name in names if (found := listing.own_file(path, name)) is not None}
     if layout.PACKETS not in files and layout.REQUESTS not in files:
         return Source(path, asked, files, None)
