@@ -98,7 +98,7 @@ def _part(reason: str, name: str, names: Sequence[str]) -> str:
 
 def _of_expectation(e: _Expected) -> JudgedCase:
     """Of the quantifier `some`: each of its points passes."""
-    change = Change(e.metric, "worse", f"{e.name}: {e.detail}", place=e.place)
+    change = Change(e.metric or "verdict", "worse", f"{e.name}: {e.detail}", place=e.place)
     return JudgedCase("", f"expect {e.name}", _STATUS[e.verdict], (change,))
 
 

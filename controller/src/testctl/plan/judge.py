@@ -321,7 +321,9 @@ class Judge:
         bounds = expectation.bounds
         if bounds.over_time is not None:
             answer = self.measured(point.id).answers.get(bounds.over_time.key, {}).get(flow, {})
-            verdict, text = answer.get("verdict", "invalid"), f"{bounds.over_time.signal} of {flow} was not judged"
+            known: dict[str, Verdict] = {"pass": "pass", "fail": "fail"}
+            verdict = known.get(str(answer.get("verdict")), "invalid")
+            text = f"{bounds.over_time.signal} of {flow} was not judged"
             return verdict, str(answer.get("text") or text), float(answer.get("gap", 0.0))
         who = f"{expectation.metric} of {flow}" if flow != POINT_WIDE else expectation.metric
         try:

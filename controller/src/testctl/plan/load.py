@@ -287,8 +287,8 @@ def _expanded(written: WrittenPlan, points: tuple[Point, ...], not_judged: tuple
     kept = tuple(e for e in written.expectations if e.name not in gone)
     over_time = [(e.when, e.bounds.over_time) for e in kept if e.bounds.over_time is not None]
     if over_time:
-        asked = [dict.fromkeys(of for when, of in over_time if meets(point.levels, when)) for point in points]
-        points = tuple(replace(point, conditions=tuple(of)) for point, of in zip(points, asked, strict=True))
+        own = [dict.fromkeys(of for when, of in over_time if meets(point.levels, when)) for point in points]
+        points = tuple(replace(point, conditions=tuple(of)) for point, of in zip(points, own, strict=True))
     return Plan(**{**vars(written), "expectations": kept}, points=points, dropped=(*gone, *not_judged))
 
 

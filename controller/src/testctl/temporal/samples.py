@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -37,9 +38,13 @@ class Samples:
     value: Array
     describe: Callable[[int], str]
 
+    @cached_property
+    def _of_conns(self) -> dict[int, Ints]:
+        return _by_conn(self.conn)
+
     def of_conn(self, conn: int) -> Ints:
         """The numbers of its samples."""
-        return np.flatnonzero(self.conn == conn)
+        return self._of_conns.get(conn, np.empty(0, np.int64))
 
 
 def signal(flow: FlowView, name: str) -> Samples:
@@ -102,11 +107,18 @@ def begins_and_ends(flow: FlowView) -> dict[int, tuple[int, int]]:
     parts += [(columns["conn"], columns["time_ns"]) for columns in (_traced(flow)[0], flow.info) if columns]
     spans: dict[int, tuple[int, int]] = {}
     for conn, time_ns in parts:
-        for number in np.unique(conn).tolist():
-            own = time_ns[conn == number]
-            low, high = spans.get(number, (int(own[0]), int(own[-1])))
-            spans[number] = min(low, int(own[0])), max(high, int(own[-1]))
+        for number, rows in _by_conn(conn).items():
+            first, last = int(time_ns[rows[0]]), int(time_ns[rows[-1]])
+            low, high = spans.get(number, (first, last))
+            spans[number] = min(low, first), max(high, last)
     return dict(sorted(spans.items()))
+
+
+def _by_conn(conn: Array) -> dict[int, Ints]:
+    """Connection -> its rows, ascending."""
+    order = np.argsort(conn, kind="stable")
+    numbers, starts = np.unique(conn[order], return_index=True)
+    return dict(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True)) if len(conn) else {}
 
 
 def _traced(flow: FlowView) -> tuple[dict[str, Array], Callable[[int], str]]:
@@ -149,9 +161,8 @@ def _throughput(flow: FlowView, width_ns: int) -> Samples:
     """Whole bins from the connection's first packet to its last; a bin's rate holds from its end on."""
     rows = flow.into
     parts: list[tuple[Array, Ints, Array]] = []
-    for conn in rows.conns if len(rows) else []:
-        own = rows.of_conn(conn)
-        edges, sums = dense_bins(own["time_ns"], own["wire_bytes"], width_ns)
+    for conn, own in _by_conn(rows["conn"]).items():
+        edges, sums = dense_bins(rows["time_ns"][own], rows["wire_bytes"][own], width_ns)
         parts.append((np.full(len(sums) - 1, conn), edges[1:-1], sums[:-1] * 8e9 / width_ns))
     none = np.empty(0, np.int64)
     conn_, time_ns, value = (np.concatenate([none, *column]) for column in zip(*parts, strict=True)) if parts else (

@@ -16,7 +16,7 @@ from testctl.core.temporal import Length, Limit, Moment, Temporal
 from testctl.records.schema import Array, Bools, Ints
 
 HELD, VIOLATED, CUT, NO_VALUE, NO_RTT, NOTHING = range(6)
-"""What comes of a window: the condition holds; it does not; or it can't be decided, because the trace ends before the
+"""Results of a window: the condition holds; it does not; or it can't be decided, because the trace ends before the
 window does, the signal has no value before the event, no round-trip time is known then, or there is no value in it."""
 
 _NEVER = 2**62
@@ -47,7 +47,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Trace:
-    """What is known of a connection; times in ns, ascending.
+    """A connection's signals and events; times in ns, ascending.
 
     begin_ns, end_ns  of its first and its last record
     signals, events  that the condition names

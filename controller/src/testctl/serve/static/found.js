@@ -16,7 +16,7 @@ export const expectationTable = (run, looks) => {
   const passed = run.expectations.filter(({ verdict }) => verdict === "pass").length;
   const lines = run.expectations.map(({ name, verdict, metric, bound, found, detail, points }) => make("tr", {},
     make("td", {}, badge(verdict, looks)), make("td", { class: "text" }, name),
-    make("td", { class: "text" }, metric && `${metric} ${bound}`), make("td", { class: "text" }, found),
+    make("td", { class: "text" }, `${metric} ${bound}`.trim()), make("td", { class: "text" }, found),
     make("td", { class: "text" }, points.length ? make("details", {}, make("summary", {}, detail.split(/[:;]/)[0]), make("p", { class: "note" }, detail),
       ...points.map(([id, words]) => make("div", {}, make("a", { href: route(["run", run.name, "point", id]) }, words)))) : detail)));
   return make("details", { class: "part", open: true },
