@@ -14,7 +14,7 @@ from testctl.core.point import Point, PointFlow, numbered_flows
 from testctl.core.temporal import EVENTS, INSTRUMENTS, SIGNALS, Length, Limit, Moment, Source, Temporal
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields
-from testctl.plan.numbers import NUMBER, number_of
+from testctl.plan.bound_values import NUMBER, number_of
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
