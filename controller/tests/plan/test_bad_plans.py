@@ -74,13 +74,13 @@ DISTRIBUTED = {
 }
 FIELDS = {
     GOOD + "repaet: 2": "4:1: no field named repaet; did you mean repeat?",
-    GOOD + "x: 2": "4:1: no field named x; want one of about, topology, flows, groups, tuples, design, repeat, seed, "
+    GOOD + "x: 2": "4:1: no field named x; want one of about, topology, flows, groups, tuples, design, zip, repeat, seed, "
     "exclude, expect, allow, figures",
     GOOD + "repeat: 0": "4:9: repeat: want a whole number from 1 to 10000; got 0",
     GOOD + "repeat: many": "4:9: repeat: want a whole number from 1 to 10000; got many",
     GOOD + "seed: 1.5": "4:7: seed: want a whole number from 0 to 2147483647; got 1.5",
-    GOOD + "design: all": "4:9: design: want full or {cover: 2}; got all",
-    GOOD + "design: {seed: 3}": "4:9: design: want a field cover; got none",
+    GOOD + "design: all": "4:9: design: want full, {cover: 2} or {sample: 200}; got all",
+    GOOD + "design: {seed: 3}": "4:9: design: want a field cover or a field sample; got none",
     GOOD + "design: {cover: 9}": "4:17: design: cover: want a whole number from 1 to 6; got 9",
     GOOD + "tuples: []": "4:1: tuples: given twice, first at <plan>:3:1",
     GOOD + "groups: {bulk: [sender]}": "4:10: group bulk: the name is taken by a flow",

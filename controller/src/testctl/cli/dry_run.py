@@ -67,7 +67,8 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
     console.print(f"{_analysis(plan)}\n")
     table = Table("swept", "values", box=None)
     for swept in summary.factors:
-        table.add_row(swept.key, ", ".join(swept.values))
+        with_others = f" (with {', '.join(swept.together)})" if swept.together else ""
+        table.add_row(swept.key + with_others, ", ".join(swept.values))
     if summary.factors:
         console.print(table)
     for coverage in summary.coverage:

@@ -23,18 +23,26 @@ _FRAME_BYTES = {True: 86, False: 66}
 
 
 @dataclass(frozen=True)
-class PathFacts:
-    """Of the path of a flow's data while nothing else is on it.
+class BasePath:
+    """The path of a flow's data while nothing else is on it.
 
     base_rtt_ns   round trip of a packet without data, as Linux's min_rtt: the delays of both ways, and sending it
     bottleneck    the link of the least rate on the data's way, the first of equal ones: a host or "switch:neighbour"
     rate_bps      its rate
-    buffer_bytes  most that may wait there; None: the plan does not limit it
     """
 
     base_rtt_ns: int
     bottleneck: str
     rate_bps: float
+
+
+@dataclass(frozen=True)
+class PathFacts(BasePath):
+    """A base path and the buffer of its bottleneck.
+
+    buffer_bytes  most that may wait there; None: the plan does not limit it
+    """
+
     buffer_bytes: int | None
 
     @property
@@ -105,6 +113,12 @@ def _in_bdp(size: float) -> str:
 
 
 def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
+    """None where there is no base path."""
+    base = base_path(point, flow)
+    return PathFacts(base.base_rtt_ns, base.bottleneck, base.rate_bps, _buffer(point, base.bottleneck)) if base else None
+
+
+def base_path(point: Point, flow: PointFlow) -> BasePath | None:
     """None without a rate on the path, with a rate or delay that varies, or where the connections' paths differ."""
     there, other = (path_links(point, flow, back=back) for back in (flow.reversed, not flow.reversed))
     limits = [(rate, link.name) for link in there if (rate := link.links[0].constant_bps)]
@@ -114,7 +128,7 @@ def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
     rate, place = min(limits, key=lambda limit: limit[0])
     frame = _FRAME_BYTES[flow.family == IPV6]
     base_ns = there[0].lag_ns + other[0].lag_ns + _sending_ns(there, frame) + _sending_ns(other, frame)
-    return PathFacts(round(base_ns), place, rate, _buffer(point, place))
+    return BasePath(round(base_ns), place, rate)
 
 
 def _sending_ns(links: Sequence[PathLink], frame: int) -> float:

@@ -18,13 +18,20 @@ from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 @dataclass(frozen=True)
 class Reader:
-    """Finds tuples by key and levels by value.  files: reads the files that values name"""
+    """Finds tuples by key and levels by value.
+
+    files   reads the files that values name
+    zips    the indexes of tuples whose values belong together
+    sample  whether the plan's design draws its points
+    """
 
     assignments: List[Assignment]
     names: Names
     parameters: Parameters
     problems: Problems
     files: ValueFiles
+    zips: List[List[int]] = ()
+    sample: bool = False
 
     def condition(self, node: Node, who: str) -> Condition | None:
         """None after a fault, which is among the problems."""
@@ -43,14 +50,24 @@ class Reader:
         return condition
 
     def replacement(self, node: Node, who: str) -> dict[int, int] | None:
-        """Like condition(), with one value for each key; -1 for a value that --set removed."""
+        """Like condition(), with one value for each key, and for each tuple zipped with it; -1 for a value that --set
+        removed.
+        """
         condition = self.condition(node, who)
         if condition is None:
+            return None
+        if self.sample:
+            self.problems.add(node.place, f"{who}: want a design that has the other point; got points that are drawn")
             return None
         if any(len(levels) > 1 for levels in condition.values()):
             self.problems.add(node.place, f"{who}: want one value for each")
             return None
-        return {index: next(iter(levels), -1) for index, levels in condition.items()}
+        levels = {index: next(iter(of), -1) for index, of in condition.items()}
+        together = {i: levels[index] for index in levels for group in self.zips if index in group for i in group}
+        if any(together.get(index, level) != level for index, level in levels.items()):
+            self.problems.add(node.place, f"{who}: want values of one point; got two that `zip` keeps apart")
+            return None
+        return levels | together
 
     def tuple_of(self, key: Scalar, who: str) -> int | None:
         """The index of the tuple that sets ENTITY.PARAM; None after a fault, which is among the problems."""
@@ -58,7 +75,7 @@ class Reader:
         entity = self.names.canonical(entity)
         try:
             if not entity or not param:
-                raise ValueError(f"want ENTITY.PARAM; got {what(key)}{self._meant(key.text)}")
+                raise ValueError(f"want ENTITY.PARAM; got {what(key)}{self.meant(key.text)}")
             wanted = {target.key for target in targets_of(self.names, self.parameters, entity, param)}
         except ValueError as error:
             self.problems.add(key.place, f"{who}: {error}")
@@ -80,7 +97,7 @@ class Reader:
             self.problems.add(key.place, f"{who}: no tuple sets {show(key.text)}{suggest(key.text, keys)}")
         return None
 
-    def _meant(self, short: str) -> str:
+    def meant(self, short: str) -> str:
         """ "; did you mean switch.buffer?" for a parameter without its entity (swept ones first), or ""."""
         keys = sorted((len(a.texts) == 1, a.key) for a in self.assignments if a.param == short)
         return f"; did you mean {keys[0][1]}?" if keys else ""
@@ -88,6 +105,10 @@ class Reader:
     def _levels(self, index: int, node: Node, who: str) -> frozenset[int] | None:
         assignment = self.assignments[index]
         target = assignment.targets[0]
+        if assignment.range:
+            got = f"{assignment.key}, which is drawn from {assignment.range}"
+            self.problems.add(node.place, f"{who}: want a tuple with a list of values; got {got}")
+            return None
         levels: list[int] = []
         for item in node.items if isinstance(node, Sequence) else (node,):
             try:

@@ -59,7 +59,7 @@ def covering_array(space: Space, strength: int, seed: int) -> list[Levels]:
 
     Raises PlanError when there are too many tuples to cover.
     """
-    factors = [index for index, size in enumerate(space.sizes) if size > 1]
+    factors = space.factors
     if strength >= len(factors):
         return list(space.points())
     sizes = [space.sizes[index] for index in factors]
@@ -78,7 +78,7 @@ def covering_array(space: Space, strength: int, seed: int) -> list[Levels]:
 
 def coverage(space: Space, points: Sequence[Levels], strength: int) -> Coverage:
     """The share of the feasible tuples of `strength` values that the points cover."""
-    factors = [index for index, size in enumerate(space.sizes) if size > 1]
+    factors = space.factors
     total = combinations_count([space.sizes[index] for index in factors], strength)
     sampled = total > SAMPLE
     chosen = _sample(space, factors, strength) if sampled else _all(space, factors, strength)

@@ -70,13 +70,14 @@ _WHILE: Json = {
 }
 _FLOW: Json = {"type": "string", "pattern": "^[^>]+->[^>]+$"}
 
+MAX_SAMPLE = 10_000
 DESIGN: Table = {
     "cover": Field(
         "Every combination of the values of so many tuples is in some point: 2 for pairs, 3 for triples",
         integer_of(1, 6),
-        needed=True,
     ),
-    "seed": Field("Another seed chooses other points of the same coverage", integer_of(0, MAX_SEED)),
+    "sample": Field("So many points, drawn evenly from the ranges and lists of values", integer_of(1, MAX_SAMPLE)),
+    "seed": Field("Another seed chooses other points of the same coverage, or draws others", integer_of(0, MAX_SEED)),
 }
 ALLOW: Table = {
     "rule": Field("The name of the rule", _TEXT, needed=True),
@@ -102,14 +103,19 @@ PLAN: Table = {
         _named(one_or_more(_TEXT), _MEMBERS),
     ),
     "tuples": Field(
-        "What is set: [entity, parameter, value], or [entity, parameter, [value, …]] to sweep. Without `design` "
+        "What is set: [entity, parameter, value], or [entity, parameter, [value, …]] to sweep, or a range of values "
+        "{from: 1ms, to: 9ms, steps: 3}; a value may be a formula such as 0.5 bdp. Without `design` "
         "there is a point for every combination of values. A tuple of an entity wins over one of its group",
         needed=True,
     ),
     "design": Field(
-        "Which combinations of values are points: full (all of them), or {cover: 2}: few points that together "
-        "have every pair of values",
-        {"oneOf": [{"const": "full"}, schema_of(DESIGN)]},
+        "Which combinations of values are points: full (all of them), {cover: 2}: few points that together "
+        "have every pair of values, or {sample: 200}: points drawn from ranges",
+        {"oneOf": [{"const": "full"}, *(schema_of(DESIGN) | {"required": [name]} for name in ("cover", "sample"))]},
+    ),
+    "zip": Field(
+        "Swept tuples whose values belong together, the first of one to the first of the other: [[KEY, KEY], …]",
+        {"type": "array", "items": {"type": "array", "minItems": 2, "items": KEY}},
     ),
     "repeat": Field("How often each point is run, each time with the next seed", integer_of(1, 10_000)),
     "seed": Field("The seed of the first repetition, from which all randomness comes", integer_of(0, MAX_SEED)),

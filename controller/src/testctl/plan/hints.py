@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from testctl_agent.spec.types import Amount, ValueType
 from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
+from testctl.plan.formula import PATH_QUANTITIES
+
 _RANGE = re.compile(r"\s*(\d[\w.]*?\w*)\s*(?:\.\.+|…|-|to)\s*(\d[\w.]*)\s*")
 _STEPS = 5
 """Values that are proposed for a range, its ends included, in equal ratios."""
-_BDP = re.compile(r"\s*[\d.]*\s*\*?\s*bdp\s*", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([^\d\s].*?)\s*")
 _RATE = re.compile(r"([kmgt]?)i?(?:bits?|b)(?:/s|/sec|ps|ps/s)?")
 _OCTETS = re.compile(r"[kKmMgG]?i?B(?:/s|ps)?")
@@ -43,14 +45,14 @@ ELSEWHERE |= {"drop": ELSEWHERE["loss"], "udp": ELSEWHERE["protocol"], "quic": E
 
 
 def value_meant(kind: ValueType, raw: object) -> str:
-    """ "; did you mean 10gbit?" for a value such as 10GBit, a list for 1ms..100ms, or "".  `kind` refuses `raw`."""
+    """ "; did you mean 10gbit?" for a value such as 10GBit, a range for 1ms..100ms, or "".  `kind` refuses `raw`."""
     if not isinstance(raw, str) or not isinstance(kind, Amount):
         return ""
     if match := _RANGE.fullmatch(raw[:60]):
-        return _listed(kind, *match.groups())
-    if kind.of is Bytes and _BDP.fullmatch(raw[:40]):
-        return "; in bytes: testctl plan prints each flow's BDP"
+        return _range(kind, *match.groups())
     match = _NUMBER.fullmatch(raw[:40])
+    if match and (near := difflib.get_close_matches(match[2].lower(), PATH_QUANTITIES, n=1, cutoff=0.6)):
+        return f"; did you mean {match[1]} {near[0]}?"
     if match is None:
         return ""
     unit = _unit(kind.of, match[2])
@@ -61,17 +63,13 @@ def value_meant(kind: ValueType, raw: object) -> str:
     return f"; did you mean {match[1]}{unit}?" if unit else ""
 
 
-def _listed(kind: Amount, *ends: str) -> str:
-    """The values of a range as a list, ready to be copied."""
+def _range(kind: Amount, first: str, last: str) -> str:
+    """The range, ready to be copied."""
     try:
-        low, high = (kind.of.parse(end) for end in ends if kind.parse(end) is not None)
+        rising = kind.parse(first) != kind.none != kind.parse(last) and 0 < kind.of.parse(first) < kind.of.parse(last)
     except ValueError:
         return ""
-    if not 0 < low < high:
-        return ""
-    values = [float(f"{low * (high / low) ** (step / (_STEPS - 1)):.1g}") for step in range(1, _STEPS - 1)]
-    inner = [str(kind.of(int(value))) for value in values if low < value < high]
-    return f"; there are no ranges, list the values: [{', '.join((ends[0], *dict.fromkeys(inner), ends[1]))}]"
+    return f"; did you mean {{from: {first}, to: {last}, steps: {_STEPS}, scale: log}}?" if rising else ""
 
 
 def _unit(quantity: type[Quantity], raw: str) -> str:

@@ -40,9 +40,10 @@ class LeftOut:
             keys += [key.text for key, _ in condition.entries] if isinstance(condition, Mapping) else []
         axes = [item.get(name) for name in AXES]
         keys += [axis.text for axis in axes if isinstance(axis, Scalar)]
-        return any(self._is_left_out(word) for word in keys)
+        return any(self.is_left_out(word) for word in keys)
 
-    def _is_left_out(self, word: str) -> bool:
+    def is_left_out(self, word: str) -> bool:
+        """Whether ENTITY.PARAM is what only tuples left out set."""
         entity, _, param = word.partition(".")
         try:
             meant = targets_of(self.names, self.parameters, self.names.canonical(entity), param) if param else []

@@ -29,13 +29,16 @@ from testctl.plan.field_tables import DESIGN, PLAN
 from testctl.plan.fields import Fields, integer
 from testctl.plan.figures import nothing_to_draw, read_figures
 from testctl.plan.flows import read_flows
+from testctl.plan.formulas import read_formulas
 from testctl.plan.judge import counterpart, matching, meets
 from testctl.plan.left_out import LeftOut
-from testctl.plan.model import Condition, Design, Expectation, Plan, WrittenPlan
+from testctl.plan.model import Condition, Design, Expectation, Levels, Plan, WrittenPlan
 from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names, read_names
 from testctl.plan.points import MAX_POINTS, expand, space_of
+from testctl.plan.ranges import MAX_STEPS
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
+from testctl.plan.sample import draw
 from testctl.plan.temporal import without_instruments
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import OwnTopology, TopologyFile, read_topology
@@ -43,6 +46,7 @@ from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Sequence as SequenceNode
+from testctl.plan.zips import read_zips
 
 MAX_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
@@ -105,9 +109,21 @@ def load_plan(
     about, design = fields.text("about"), _design(fields.nodes.get("design"), problems)
     repeat, seed = fields.integer("repeat", 1), fields.integer("seed", 1)
     problems.check()  # conditions of tuples that could not be read would only add noise
-    reader = Reader(assignments, names, parameters, problems, files)
+    reader = Reader(assignments, names, parameters, problems, files, sample=bool(design.sample))
     remaining = LeftOut(left_out, assignments, names, parameters)
-    excludes, _ = remaining.kept(fields.nodes.get("exclude"))
+    zips = read_zips(fields.nodes.get("zip"), reader, remaining)
+    reader = replace(reader, zips=zips)
+    excludes = _excludes(remaining.kept(fields.nodes.get("exclude"))[0], reader)
+    rows: tuple[Levels, ...] = ()
+    if design.sample and not problems:
+        place = fields.nodes["design"].place
+        assignments, rows = draw(assignments, excludes, zips, design, place, problems)
+        reader = replace(reader, assignments=assignments)
+    for assignment in assignments if not design.sample else ():
+        if assignment.range:
+            want = f"steps, so many values from 2 to {MAX_STEPS}, or design: {{sample: 200}}"
+            problems.add(assignment.place_of(0), f"{assignment.key}: want {want}; got a range without")
+    named = read_formulas(reader)
     expectations, not_judged = remaining.kept(fields.nodes.get("expect"))
     figures, _ = remaining.kept(fields.nodes.get("figures"))
     written = WrittenPlan(
@@ -125,13 +141,16 @@ def load_plan(
         design=design,
         repeat=repeat,
         seed=seed,
-        excludes=_excludes(excludes, reader),
+        excludes=excludes,
         expectations=_expectations(expectations, ExpectReader(reader, metrics), problems),
         figures=read_figures(figures, problems, reader, metrics),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
         traces=files.read,
         allowed=read_allowed(remaining.kept(fields.nodes.get("allow"))[0], reader, rules),
+        zips=zips,
+        rows=rows,
+        named=named,
     )
     if (paper or (paper is None and _of_paper(given))) and not not_judged:
         _check_claims(written, fields, problems)
@@ -246,14 +265,17 @@ def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, d
 
 
 def _design(node: Node | None, problems: Problems) -> Design:
-    """`design: full` or `design: {cover: t, seed: n}`."""
+    """`design: full`, `design: {cover: t, seed: n}` or `design: {sample: n, seed: n}`."""
     if node is None or (isinstance(node, Scalar) and node.text == "full"):
         return Design()
     if not isinstance(node, MappingNode):
-        problems.add(node.place, f"design: want full or {{cover: 2}}; got {what(node)}")
+        problems.add(node.place, f"design: want full, {{cover: 2}} or {{sample: 200}}; got {what(node)}")
         return Design()
     fields = Fields(node, "design", DESIGN, problems)
-    return Design(fields.integer("cover", 2), fields.integer("seed", 1))
+    given = [name for name in ("cover", "sample") if name in fields.nodes]
+    if len(given) != 1:
+        problems.add(node.place, f"design: want a field cover or a field sample; got {' and '.join(given) or 'none'}")
+    return Design(fields.integer("cover", 0), fields.integer("seed", 1), fields.integer("sample", 0))
 
 
 def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:

@@ -14,6 +14,7 @@ from testctl.core.point import Point
 from testctl.core.temporal import Temporal
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place
+from testctl.plan.ranges import Range
 
 Levels = tuple[int, ...]
 """The index of the value of every assignment."""
@@ -56,6 +57,7 @@ class Assignment:
     targets   parameters that it sets, without those that a more specific tuple sets
     rank      how specific it is: 0 a group, 1 a switch for its ports, 2 the entity itself; 10 more for --set
     places    place of each value
+    range     where the values are drawn from it
     """
 
     entity: str
@@ -65,6 +67,7 @@ class Assignment:
     targets: tuple[Target, ...]
     rank: int
     places: tuple[Place, ...] = ()
+    range: Range | None = None
 
     @property
     def key(self) -> str:
@@ -147,10 +150,13 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Design:
-    """Which points: the full product (strength 0), or an array that covers every `strength` values together."""
+    """Which points: the full product (strength 0), an array that covers every `strength` values together, or `sample`
+    points drawn from ranges and lists of values.
+    """
 
     strength: int = 0
     seed: int = 1
+    sample: int = 0
 
 
 @dataclass(frozen=True)
@@ -204,6 +210,9 @@ class WrittenPlan:
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
     left_out   (entity, parameter, values) of the tuples that --without left out
+    zips       the indexes of tuples whose values belong together; those of a group have equally many
+    rows       the points of a design with `sample`
+    named      ENTITY.PARAM in formulas -> the index of the tuple that sets it; None: the plan has no formula
     """
 
     name: str
@@ -227,6 +236,9 @@ class WrittenPlan:
     topology_text: str = ""
     traces: Mapping[str, str] = field(default_factory=dict)
     allowed: tuple[Allowed, ...] = ()
+    zips: tuple[tuple[int, ...], ...] = ()
+    rows: tuple[Levels, ...] = ()
+    named: Mapping[str, int] | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:

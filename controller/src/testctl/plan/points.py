@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from testctl_agent.params.flow.traffic import estimated_end_ns
 from testctl_agent.spec import workload
@@ -18,7 +19,8 @@ from testctl.core.point import Point, PointFlow
 from testctl.plan.background import add_background
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
-from testctl.plan.model import Levels, Plan, WrittenPlan
+from testctl.plan.formulas import Formulas
+from testctl.plan.model import Levels, Plan, Target, WrittenPlan
 from testctl.plan.registry import plain
 from testctl.plan.space import Space
 
@@ -31,7 +33,7 @@ REQUEST_PORT = 10_000
 
 
 def space_of(plan: WrittenPlan) -> Space:
-    return Space(plan.sizes, plan.excludes)
+    return Space(plan.sizes, plan.excludes, plan.zips, [i for i, a in enumerate(plan.assignments) if a.range])
 
 
 def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]:
@@ -44,12 +46,16 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
     try:
         most = max_points // plan.repeat
         strength = plan.design.strength
-        swept = [size for size in space.sizes if size > 1]
+        swept = [space.sizes[index] for index in space.factors]
         full = strength == 0 or strength >= len(swept)
-        count = space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
+        count = len(plan.rows) or (
+            space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
+        )
         if count > most:
             raise PlanError(f"{_too_many(plan, space, max_points)}")
-        rows = list(space.points()) if full else covering_array(space, strength, plan.design.seed)
+        rows = list(plan.rows) or (
+            list(space.points()) if full else covering_array(space, strength, plan.design.seed)
+        )
         if len(rows) > most:
             raise PlanError(f"{_too_many(plan, space, max_points)}")
         if not rows:
@@ -63,10 +69,11 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
 
 
 def _too_many(plan: WrittenPlan, space: Space, max_points: int) -> str:
-    sizes = " x ".join(f"{len(f.texts)} ({f.key})" for f in plan.factors[:8]) + (
-        " x …" if len(plan.factors) > 8 else ""
-    )
     times = f", repeated {plan.repeat} times" if plan.repeat > 1 else ""
+    if plan.rows:
+        return f"expands to more than --max-points {max_points}: design: sample: {len(plan.rows)}{times}"
+    factors = [plan.assignments[index] for index in space.factors]
+    sizes = " x ".join(f"{len(f.texts)} ({f.key})" for f in factors[:8]) + (" x …" if len(factors) > 8 else "")
     how = f"{space.product} before exclude" if plan.excludes else str(space.product)
     design = f"; cover: {plan.design.strength} would still be too many" if plan.design.strength else ""
     return f"expands to more than --max-points {max_points}: {sizes or '1'} = {how}{times}{design}"
@@ -86,25 +93,12 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
     for assignment, level in zip(plan.assignments, levels, strict=True):
         for target in assignment.targets:
             settings.setdefault(target.entity, {})[target.param] = plain(target.values[level])
-    flows = []
-    request_port = REQUEST_PORT
-    for index, flow in enumerate(plan.flows):
-        options = settings.pop(flow.name, {})
-        asks = workload.asks(options)
-        parallel = workload.connections(options) if asks else int(options.get("parallel", 1))
-        flows.append(
-            PointFlow(
-                name=flow.name,
-                source=flow.source,
-                sink=flow.sink,
-                generator=str(options.get("generator", "tgen")),
-                server_port=SERVER_PORT + index,
-                client_port=request_port if asks else CLIENT_PORT + PORTS_PER_FLOW * index,
-                parallel=parallel,
-                options=options,
-            )
-        )
-        request_port += parallel if asks else 0
+    if plan.named is not None:
+        settings = Formulas(plan, levels, settings, partial(_flows, plan)).settled()
+    flows = _flows(plan, settings)
+    for flow in plan.flows:
+        settings.pop(flow.name, None)
+    request_port = REQUEST_PORT + sum(flow.parallel for flow in flows if flow.asks)
     rated = tuple(_with_rate(flow, Point("", settings=settings, topology=plan.topology)) for flow in flows)
     bare = Point("", settings=settings, flows=rated, topology=plan.topology)
     whole = add_background(plan, bare, (SERVER_PORT + len(flows), request_port))
@@ -128,6 +122,36 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
         repeat=repeat,
         levels=levels,
     )
+
+
+def _flows(plan: WrittenPlan, settings: Mapping[str, Mapping[str, Value]]) -> list[PointFlow]:
+    """The plan's flows, whose options are among the settings."""
+    flows = []
+    request_port = REQUEST_PORT
+    for index, flow in enumerate(plan.flows):
+        options = settings.get(flow.name, {})
+        asks = workload.asks(options)
+        parallel = workload.connections(options) if asks else int(options.get("parallel", 1))
+        flows.append(
+            PointFlow(
+                name=flow.name,
+                source=flow.source,
+                sink=flow.sink,
+                generator=str(options.get("generator", "tgen")),
+                server_port=SERVER_PORT + index,
+                client_port=request_port if asks else CLIENT_PORT + PORTS_PER_FLOW * index,
+                parallel=parallel,
+                options=options,
+            )
+        )
+        request_port += parallel if asks else 0
+    return flows
+
+
+def setting(point: Point, target: Target) -> Value:
+    """The value that a point has of what a tuple sets."""
+    options = next((flow.options for flow in point.flows if flow.name == target.entity), {})
+    return {**options, **point.settings.get(target.entity, {})}[target.param]
 
 
 def _with_rate(flow: PointFlow, point: Point) -> PointFlow:

@@ -84,9 +84,8 @@ def _greedy(
 def gaps(plan: Plan, rows: Sequence[Levels]) -> list[Gap]:
     """The pairs of swept tuples whose values do not all meet in these rows, most missing first."""
     space = space_of(plan)
-    factors = [index for index, size in enumerate(plan.sizes) if size > 1]
     gaps_s = []
-    for a, b in combinations(factors, 2):
+    for a, b in combinations(space.factors, 2):
         there = {(row[a], row[b]) for row in rows}
         may = {
             pair

@@ -27,6 +27,8 @@ from testctl.plan.field_tables import (
 )
 from testctl.plan.fields import Json
 from testctl.plan.figures import MAX_FIGURES
+from testctl.plan.numbers import NUMBER_TYPES
+from testctl.plan.ranges import RANGE
 from testctl.plan.registry import MetricInfo, Registry, default_registry, installed_specs
 from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
@@ -34,6 +36,8 @@ from testctl.plan.temporal import LIMITS, MODES, WINDOW, WITH_MODES
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import TopologyFile, read_topology
 
+FORMULA = r"(?=.*(\b(bdp|rtt|rate|mtu)\b|[a-z0-9_]\.[a-z]|[-+*/(])).*"
+"""Of a quantity of the path, an ENTITY.PARAM, or a sign; the loader reads the rest."""
 OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
 
 
@@ -115,7 +119,10 @@ def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
         "prefixItems": [
             {"type": "string", "description": "host, switch, switch:neighbour (a port), flow or group"},
             {"type": "string", "anyOf": names, "description": "What is set; `testctl params` lists them"},
-            {**one_or_more(ANY), "description": "A value, or a list of values to sweep"},
+            {
+                "anyOf": [*one_or_more(ANY)["anyOf"], schema_of(RANGE)],
+                "description": "A value, or a list or a range of values to sweep",
+            },
         ],
         "allOf": rules,
     }
@@ -124,7 +131,13 @@ def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
 def _values(specs: Sequence[ParamSpec]) -> Json:
     """The values that a parameter takes, of whatever kind of entity."""
     wanted = "; or ".join(dict.fromkeys(spec.type.want for spec in specs))
-    return {**one_or_more(_either([_value(spec) for spec in specs])), "description": f"{wanted}; or a list to sweep"}
+    numbers = [spec.type for spec in specs if isinstance(spec.type, NUMBER_TYPES)]
+    formula = [{"type": "string", "pattern": f"^{FORMULA}$"}] if numbers else []
+    values = one_or_more(_either([*map(_value, specs), *formula]))
+    if not numbers:
+        return {**values, "description": f"{wanted}; or a list to sweep"}
+    values["anyOf"].append(schema_of(RANGE))
+    return {**values, "description": f"{wanted}; or a formula such as 0.5 bdp; or a list or a range to sweep"}
 
 
 def _value(spec: ParamSpec) -> Json:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from testctl_agent.spec.errors import PlanError
 
@@ -16,19 +16,32 @@ _MAX_STEPS = 2_000_000  # that lead nowhere
 class Space:
     """All choices of one level per size that meet none of the excludes.
 
+    zips   indexes that always have the same level; those of a group have the same size
+    drawn  indexes of no use for coverage: their levels are drawn from a range
+
     Walking is bounded: excludes so entangled that some million steps lead nowhere raise PlanError.
     """
 
-    def __init__(self, sizes: Sequence[int], excludes: Sequence[Condition]) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        excludes: Sequence[Condition],
+        zips: Sequence[Sequence[int]] = (),
+        drawn: Collection[int] = (),
+    ) -> None:
         self.sizes = tuple(sizes)
-        self.excludes = tuple(excludes)
+        self._leads = {index: group[0] for group in zips for index in group[1:]}
+        self._own = [index for index in range(len(self.sizes)) if index not in self._leads]
+        self.factors = tuple(index for index in self._own if self.sizes[index] > 1 and index not in drawn)
+        """The indexes that differ between points, the first of each zip."""
+        self.excludes = tuple(self._of_leads(exclude) for exclude in excludes)
         self._steps = 0
         self._excluded = sorted({index for exclude in self.excludes for index in exclude})
 
     @property
     def product(self) -> int:
         """How many there would be without excludes."""
-        return math.prod(self.sizes)
+        return math.prod(self.sizes[index] for index in self._own)
 
     def allows(self, levels: Mapping[int, int] | Levels) -> bool:
         """Whether no exclude is met; what a mapping leaves open meets none."""
@@ -37,11 +50,12 @@ class Space:
 
     def points(self) -> Iterator[Levels]:
         """All of them, in order, the last level changing fastest."""
-        return self._walk(range(len(self.sizes)), {})
+        for levels in self._walk(self._own, {}):
+            yield self._whole(dict(zip(self._own, levels, strict=True)))
 
     def count(self, limit: int) -> int:
         """How many there are, or limit + 1 if there are more; nothing is kept."""
-        rest = math.prod(size for index, size in enumerate(self.sizes) if index not in self._excluded)
+        rest = math.prod(self.sizes[index] for index in self._own if index not in self._excluded)
         total = 0
         for _ in self._walk(self._excluded, {}):
             total += rest
@@ -51,14 +65,28 @@ class Space:
 
     def complete(self, fixed: Mapping[int, int]) -> Levels | None:
         """Some choice that has these levels, or None when there is none."""
+        given, fixed = fixed, {self._leads.get(index, index): level for index, level in fixed.items()}
+        if any(fixed[self._leads.get(index, index)] != level for index, level in given.items()):
+            return None
         if not self.allows(fixed):
             return None
         order = [index for index in self._excluded if index not in fixed]
         point = next(self._walk(order, fixed), None)
         if point is None:
             return None
-        chosen = {**fixed, **dict(zip(order, point, strict=True))}
-        return tuple(chosen.get(index, 0) for index in range(len(self.sizes)))
+        return self._whole({**fixed, **dict(zip(order, point, strict=True))})
+
+    def _whole(self, chosen: Mapping[int, int]) -> Levels:
+        """All levels, where those of tuples that follow others are the others'."""
+        return tuple(chosen.get(self._leads.get(index, index), 0) for index in range(len(self.sizes)))
+
+    def _of_leads(self, condition: Condition) -> Condition:
+        """The condition on the first of each zip."""
+        found: dict[int, frozenset[int]] = {}
+        for index, among in condition.items():
+            lead = self._leads.get(index, index)
+            found[lead] = found[lead] & among if lead in found else among
+        return found
 
     def _walk(self, order: Sequence[int], fixed: Mapping[int, int]) -> Iterator[Levels]:
         """The allowed choices of the levels in `order`; an exclude is looked at as soon as it is decided."""

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value, ValueType, shown
 
 from testctl.plan.diagnostics import Place, Problems, show, suggest
+from testctl.plan.formula import Formula, FormulaError, is_meant
 from testctl.plan.hints import name_meant, value_meant
 from testctl.plan.model import Assignment, Target
 from testctl.plan.named_files import ValueFiles
 from testctl.plan.names import Names
+from testctl.plan.numbers import NUMBER_TYPES
+from testctl.plan.ranges import read_range
 from testctl.plan.registry import KINDS, Parameters
-from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse, what
+from testctl.plan.yaml_reader import Mapping, Node, Scalar, Sequence, parse, what
 
 MAX_TUPLES = 1000
 OVERRIDE = 10  # added to the rank of --set
@@ -119,14 +123,16 @@ def _from_file(node: Node | None, problems: Problems) -> list[Written]:
 
 
 def _from_override(word: str, problems: Problems) -> Written | None:
-    """ENTITY.PARAM=VALUE; several values with commas between or as a YAML list; a value with a comma in quotes."""
+    """ENTITY.PARAM=VALUE; several values with commas between or as a YAML list, or a range as a YAML mapping; a value
+    with a comma in quotes.
+    """
     place = Place(f"--set {show(word)}")
     key, equals, text = word.partition("=")
     entity, dot, param = key.strip().partition(".")
     if not equals or not dot or not entity or not param or not text.strip():
         problems.add(place, "want ENTITY.PARAM=VALUE")
         return None
-    split = "," in text and not text.lstrip().startswith(("[", "'", '"'))
+    split = "," in text and not text.lstrip().startswith(("[", "{", "'", '"'))
     try:
         value = _yaml(f"[{text}]" if split else text, place)
     except PlanError as error:
@@ -169,6 +175,15 @@ def _assignment(
             able = ", ".join(sorted(target.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
             return None
+    found = None
+    types = {target.spec.type: None for target in entities}
+    if isinstance(w.values[0], Mapping) and len(w.values) == 1 and all(isinstance(t, NUMBER_TYPES) for t in types):
+        node, kind = w.values[0], next(t for t in types if isinstance(t, NUMBER_TYPES))
+        found = read_range(node, who, kind, problems)
+        if found is None:
+            return None
+        values = found.texts() if found.steps else (found.first, found.last)
+        w = replace(w, values=tuple(Scalar(node.place, text, True) for text in values))
     texts, columns = _levels(w, entities, who, problems, files)
     if not texts:
         return None
@@ -176,7 +191,8 @@ def _assignment(
     targets = tuple(replace(target, values=columns[target.spec.type]) for target in entities)
     base = OVERRIDE if w.override else 0
     rank = 0 if names.kind(entity) == "group" else 2 if entity == entities[0].entity else 1
-    return Assignment(entity, param, w.place, texts, targets, base + rank, places)
+    drawn = None if found is None or found.steps else found
+    return Assignment(entity, param, w.place, texts, targets, base + rank, places, drawn)
 
 
 def _levels(
@@ -212,9 +228,16 @@ def _key_of(w: Written) -> str:
 
 
 def value_of(node: Node, kind: ValueType, files: ValueFiles | None = None) -> Value:
-    """The value of a node for that type.  Raises ValueError "want …; got …"."""
+    """The value of a node for that type, or its formula.  Raises ValueError "want …; got …"."""
     if not isinstance(node, Scalar) or node.empty:
         raise ValueError(f"want {kind.want}; got {what(node)}")
+    if isinstance(kind, NUMBER_TYPES) and isinstance(node.value, str) and is_meant(node.value):
+        with suppress(ValueError):
+            return kind.parse(node.value)
+        try:
+            return Formula(node.value)
+        except FormulaError as error:
+            raise FormulaError(f"{show(node.value)}: {error}") from error
     raw = files.value(kind, node.value) if files else node.value
     try:
         return kind.parse(raw)
