@@ -74,7 +74,8 @@ DISTRIBUTED = {
 }
 FIELDS = {
     GOOD + "repaet: 2": "4:1: no field named repaet; did you mean repeat?",
-    GOOD + "x: 2": "4:1: no field named x; want one of about, topology, flows, groups, tuples, design, zip, repeat, seed, "
+    GOOD
+    + "x: 2": "4:1: no field named x; want one of about, topology, flows, groups, tuples, design, zip, repeat, seed, "
     "exclude, expect, allow, figures",
     GOOD + "repeat: 0": "4:9: repeat: want a whole number from 1 to 10000; got 0",
     GOOD + "repeat: many": "4:9: repeat: want a whole number from 1 to 10000; got many",

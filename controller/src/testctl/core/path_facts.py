@@ -115,7 +115,9 @@ def _in_bdp(size: float) -> str:
 def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
     """None where there is no base path."""
     base = base_path(point, flow)
-    return PathFacts(base.base_rtt_ns, base.bottleneck, base.rate_bps, _buffer(point, base.bottleneck)) if base else None
+    return (
+        PathFacts(base.base_rtt_ns, base.bottleneck, base.rate_bps, _buffer(point, base.bottleneck)) if base else None
+    )
 
 
 def base_path(point: Point, flow: PointFlow) -> BasePath | None:

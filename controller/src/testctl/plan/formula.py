@@ -131,8 +131,10 @@ def is_meant(text: str) -> bool:
     names = [token["name"] for token in read if token["name"]]
     known = [name for name in names if name in PATH_QUANTITIES or "." in name]
     signs = {token["sign"] for token in read} - {None, "-"}
-    return (bool(known) and len(known) == len(names)) or (" " in text and bool(known or signs)) or (
-        not names and bool(signs - {"/"})
+    return (
+        (bool(known) and len(known) == len(names))
+        or (" " in text and bool(known or signs))
+        or (not names and bool(signs - {"/"}))
     )
 
 
@@ -236,8 +238,8 @@ def _dimension(tree: Tree, of: Callable[[str], Dimension]) -> Dimension:
     left, right = _dimension(tree.left, of), _dimension(tree.right, of)
     if tree.sign in "+-":
         if left != right:
-            raise FormulaError(f"want the same unit on both sides of {tree.sign}; got {words_of(left)} "
-                               f"({show(_text(tree.left))}) and {words_of(right)} ({show(_text(tree.right))})")  # fmt: skip
+            sides = [f"{words_of(unit)} ({show(_text(of))})" for of, unit in ((tree.left, left), (tree.right, right))]
+            raise FormulaError(f"want the same unit on both sides of {tree.sign}; got {' and '.join(sides)}")
         return left
     times = 1 if tree.sign == "*" else -1
     return left[0] + times * right[0], left[1] + times * right[1]

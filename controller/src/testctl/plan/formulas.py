@@ -102,7 +102,8 @@ class _Lazy(dict[str, Value]):
         return given
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self else default
+        given = super().get(name, default)
+        return self[name] if isinstance(given, Formula) else given
 
 
 class Formulas:
@@ -120,7 +121,9 @@ class Formulas:
         flows: Callable[[Settings], Sequence[PointFlow]],
     ) -> None:
         self._plan, self._levels, self._flows = plan, levels, flows
-        self._targets = {target.key: (index, target) for index, a in enumerate(plan.assignments) for target in a.targets}
+        self._targets = {
+            target.key: (index, target) for index, a in enumerate(plan.assignments) for target in a.targets
+        }
         self._settings: Settings = {
             entity: _Lazy(values, partial(self._value, entity)) for entity, values in settings.items()
         }
@@ -198,7 +201,9 @@ class Formulas:
         if base is None:
             varies = {word for back in (False, True) for word in changing(self._point, flow, back=back)}
             several = any(len(routes.ways(self._point, flow, back=back)) > 1 for back in (False, True))
-            got = f"a {' and a '.join(sorted(varies))} that changes" if varies else "several ways" if several else "none"
+            got = (
+                f"a {' and a '.join(sorted(varies))} that changes" if varies else "several ways" if several else "none"
+            )
             raise FormulaError(f"want a constant rate on the one way of flow {flow.name}, for {name}; got {got}")
         rate, rtt = Fraction(base.rate_bps), base.base_rtt_ns * SIZES[Duration]
         return {"rate": rate, "rtt": rtt, "bdp": rate * rtt}[name]

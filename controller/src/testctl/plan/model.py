@@ -14,6 +14,7 @@ from testctl.core.point import Point
 from testctl.core.temporal import Temporal
 from testctl.core.topology import Topology
 from testctl.plan.diagnostics import Place
+from testctl.plan.formula import Formula
 from testctl.plan.ranges import Range
 
 Levels = tuple[int, ...]
@@ -72,6 +73,12 @@ class Assignment:
     @property
     def key(self) -> str:
         return f"{self.entity}.{self.param}"
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The values as written that are no formulas."""
+        values = zip(self.texts, self.targets[0].values, strict=True)
+        return tuple(text for text, value in values if not isinstance(value, Formula))
 
     def place_of(self, level: int) -> Place:
         """The place of a level's value."""

@@ -62,7 +62,9 @@ class Overview:
             "points": self.points,
             "repeat": self.repeat,
             "factors": {factor.key: list(factor.values) for factor in self.factors},
-            "zip": sorted({tuple(sorted((factor.key, *factor.together))) for factor in self.factors if factor.together}),
+            "zip": sorted(
+                {tuple(sorted((factor.key, *factor.together))) for factor in self.factors if factor.together}
+            ),
             "coverage": [
                 {
                     "strength": c.strength,
@@ -91,9 +93,11 @@ def overview(plan: Plan) -> Overview:
         for point in plan.points:
             used.setdefault(point.levels[index], []).append(point)
         for target in assignment.targets:
-            values = [str(assignment.range)] if assignment.range else [
-                _with_value(assignment.texts[level], target, level, used[level]) for level in sorted(used)
-            ]
+            values = (
+                [str(assignment.range)]
+                if assignment.range
+                else [_with_value(assignment.texts[level], target, level, used[level]) for level in sorted(used)]
+            )
             would_set.setdefault(target.entity, {})[target.param] = tuple(values)
     defaults = {
         entity: {name: shown(value) for name, value in values.items() if name not in would_set.get(entity, {})}

@@ -53,9 +53,7 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
         )
         if count > most:
             raise PlanError(f"{_too_many(plan, space, max_points)}")
-        rows = list(plan.rows) or (
-            list(space.points()) if full else covering_array(space, strength, plan.design.seed)
-        )
+        rows = list(plan.rows) or (list(space.points()) if full else covering_array(space, strength, plan.design.seed))
         if len(rows) > most:
             raise PlanError(f"{_too_many(plan, space, max_points)}")
         if not rows:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Points that are drawn from ranges and lists of values: `design: {sample: 200}`.
 
-A Sobol' sequence (Joe & Kuo 2008) with a random digital shift (Owen 1995): its points are even in each tuple and in each
-pair.  The shift is a hash of the seed, not of a generator of random numbers, so that another version or machine draws the
-same.  The points of a smaller sample are the first ones of a larger one.
+A Sobol' sequence (Joe & Kuo 2008) with a random digital shift (Owen 1995): its points are spread evenly over each tuple
+and over each pair.  The shift is a hash of the seed, and no generator of random numbers has a part in it, so that every
+machine and version draws the same.  The points of a smaller sample are the first ones of a larger one.
 """
 
 from __future__ import annotations
@@ -42,31 +42,27 @@ def draw(
     if not chosen:
         problems.add(place, "design: sample: want a tuple with a range or several values; got none")
         return tuple(assignments), ()
-    texts: dict[tuple[str | int, ...], Levels] = {}
+    rows: dict[tuple[str, ...], Levels] = {}
     for number, shares in enumerate(_sobol(len(chosen), design)):
         drawn = dict(zip(chosen, shares, strict=True))
-        row = tuple(
-            range_.drawn(drawn[index]) if (range_ := ranges.get(index)) else int(drawn[index] * space.sizes[index])
-            for index in chosen
-        )
-        levels = space.complete({index: int(level) for index, level in zip(chosen, row, strict=True) if index not in ranges})
+        listed = {index: int(share * space.sizes[index]) for index, share in drawn.items() if index not in ranges}
+        levels = space.complete(listed)
         if levels is not None:
-            texts.setdefault(row, levels)
-        if len(texts) == design.sample or number == MOST_DRAWN * design.sample:
+            texts = {index: range_.drawn(drawn[index]) for index, range_ in ranges.items()}
+            rows.setdefault((*map(str, levels), *texts.values()), levels)
+        if len(rows) == design.sample or number == MOST_DRAWN * design.sample:
             break
-    if len(texts) < design.sample:
-        problems.add(place, f"design: sample: want at most {len(texts)}, as many different points were drawn; "
-                            f"got {design.sample}")  # fmt: skip
-    rows = [list(levels) for levels in texts.values()]
+    if len(rows) < design.sample:
+        got = f"{len(rows)} different ones of {MOST_DRAWN * design.sample} that were drawn"
+        problems.add(place, f"design: sample: want {design.sample} points; got {got}")
+    columns = [list(column) for column in zip(*rows.values(), strict=True)]
     filled = list(assignments)
-    for index, range_ in ranges.items():
-        column = [str(row[chosen.index(index)]) for row in texts]
-        values = sorted(dict.fromkeys(column), key=range_.number)
-        level = {text: at for at, text in enumerate(values)}
-        for row, text in zip(rows, column, strict=True):
-            row[index] = level[text]
+    for number, (index, range_) in enumerate(ranges.items(), start=len(assignments)):
+        texts_drawn = [row[number] for row in rows]
+        values = sorted(set(texts_drawn), key=range_.number)
+        columns[index] = [values.index(text) for text in texts_drawn]
         filled[index] = _filled(assignments[index], values)
-    return tuple(filled), tuple(tuple(row) for row in rows)
+    return tuple(filled), tuple(zip(*columns, strict=True))
 
 
 def _filled(assignment: Assignment, values: Sequence[str]) -> Assignment:

@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from testctl_agent.spec.types import shown
-
 from testctl.charts import Chart
 from testctl.charts.latency import latency_distribution
 from testctl.charts.over_time import Span, over_time, recovery_span
@@ -19,6 +17,7 @@ from testctl.metrics.recovery import flow_recoveries
 from testctl.metrics.recovery.measure import Recovery
 from testctl.records import Records
 from testctl.report.fates import read_fates
+from testctl.report.formulas import with_value
 from testctl.report.metrics import metric_table
 from testctl.report.programs import program_rows
 from testctl.report.stalls import Stall
@@ -41,7 +40,7 @@ def point_page(point: RunPoint) -> dict[str, Any]:
         "verdict": point.verdict,
         "reason": point.reason,
         "digest": point.digest,
-        "tuples": [[entity, parameter, shown(value)] for entity, parameter, value in point.tuples],
+        "tuples": [[entity, param, with_value(point, entity, param, value)] for entity, param, value in point.tuples],
         "metrics": metric_table(point),
         "virtual": show_time(point.virtual_s * 1e9),
         "wall": show_time(point.wall_s * 1e9),

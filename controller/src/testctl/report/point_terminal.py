@@ -6,10 +6,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from testctl_agent.spec.types import shown
 
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
+from testctl.report.formulas import with_value
 from testctl.report.metrics import expected_metrics, metric_table
 from testctl.report.programs import program_lines
 from testctl.report.terminal import plain_console
@@ -36,7 +36,8 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for entity, parameter, value in point.tuples:
         is_swept = len(values[entity, parameter]) > 1
-        table.add_row(*map(Text, (entity, parameter, shown(value), "swept" if is_swept else "")))
+        text = with_value(point, entity, parameter, value)
+        table.add_row(*map(Text, (entity, parameter, text, "swept" if is_swept else "")))
     console.print(table)
     for text in violation_lines(point):
         console.print(Text.assemble(("broke   ", "bold"), text), soft_wrap=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,6 +17,7 @@ from testctl.core.quantities import numeric
 from testctl.core.units import unit_of
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
+from testctl.plan.formula import PATH_QUANTITIES
 from testctl.plan.sweep_figures import FLOW
 from testctl.report.factors import ABSENT, Factor, describe, factors
 from testctl.report.figure_spec import matching, written_value
@@ -26,6 +28,7 @@ from testctl.results.layout import UNJUDGED
 COUNTED = ("pass", "fail", UNJUDGED)
 """Verdicts of points whose numbers count, as in comparisons."""
 
+_MULTIPLE = re.compile(rf"(?:([0-9]+(?:\.[0-9]+)?)[ *]*)?({'|'.join(PATH_QUANTITIES)})")
 LOG_X, LOG_Y = 8, 100
 """Greatest value over least from which an axis may be logarithmic."""
 
@@ -91,7 +94,10 @@ def axis_of(key: str, texts: Sequence[str]) -> Axis:
 
 
 def numbers_of(values: Sequence[str]) -> list[float]:
-    """In the base unit (testctl.core.quantities), where they are numbers; else none."""
+    """In the base unit (testctl.core.quantities) where they are numbers or multiples of the same (0.5 bdp); else none."""
+    multiples = [match for value in values if (match := _MULTIPLE.fullmatch(value))]
+    if len(multiples) == len(values) and len({match[2] for match in multiples}) == 1:
+        return [float(match[1] or 1) for match in multiples]
     numbers = numeric(values)
     return [float(value) for value in numbers.base] if numbers else []
 

@@ -14,6 +14,8 @@ from testctl.plan.diagnostics import Place
 from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
 from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
+from testctl.plan.numbers import value_shown
+from testctl.plan.points import setting
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
 from testctl.results.provenance import plan_of, point_of
@@ -33,8 +35,9 @@ class Case:
     point        the point in that plan, and `found`, what the run has of it
     expectation  the expectation that judges it, and `raw`, as the plan has it
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
+    tuples       the point's, with the values of formulas
     than         tuple's key -> the value at the point that the expectation compares with
-    swept        entity and parameter -> the values in plan.yaml, without --set
+    swept        entity and parameter -> the values in plan.yaml, without --set and formulas
     commands     whether its points may start programs of the plan
     """
 
@@ -46,13 +49,10 @@ class Case:
     raw: Mapping[str, Any]
     document: Mapping[str, Any]
     wanted: Verdict
+    tuples: Tuples
     than: Mapping[str, str]
     swept: Mapping[tuple[str, str], tuple[str, ...]]
     commands: bool = False
-
-    @property
-    def tuples(self) -> Tuples:
-        return self.point.tuples
 
     @property
     def name(self) -> str:
@@ -78,19 +78,31 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
     wanted: Verdict = "pass" if holds else "fail"
     chosen, number = _chosen(run, plan, point, expectation, wanted)
     document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
-    than = {
-        plan.assignments[index].key: plan.assignments[index].texts[level] for index, level in chosen.bounds.than.items()
-    }
-    other = counterpart(point.levels, chosen.bounds.than)
-    refuse_commands((p for p in plan.points if p.levels in (point.levels, other)), commands)
-    raw = document["expect"][number]
-    return Case(run, plan, point, failing, chosen, raw, document, wanted, than, _swept(run), commands)
+    levels = counterpart(point.levels, chosen.bounds.than)
+    other = next(p for p in plan.points if p.levels == levels)
+    than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in chosen.bounds.than}
+    refuse_commands((p for p in plan.points if p.levels in (point.levels, levels)), commands)
+    raw, tuples = document["expect"][number], _with_values(plan, point)
+    return Case(run, plan, point, failing, chosen, raw, document, wanted, tuples, than, _swept(run), commands)
+
+
+def _with_values(plan: Plan, point: Point) -> Tuples:
+    """The tuples of a point, with the values of formulas.  Raises PlanError where one has several."""
+    tuples = list(point.tuples)
+    for index, (assignment, level) in enumerate(zip(plan.assignments, point.levels, strict=True)):
+        if assignment.texts[level] not in assignment.constants:
+            values = {value_shown(t.spec.type, setting(point, t)): None for t in assignment.targets}
+            if len(values) > 1:
+                got = f"{', '.join(values)}, of {assignment.texts[level]}"
+                raise PlanError(f"{assignment.key}: want one value at point {point.id}, to shrink it; got {got}")
+            tuples[index] = (assignment.entity, assignment.param, next(iter(values)))
+    return tuple(tuples)
 
 
 def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
     try:
         return {
-            (assignment.entity, assignment.param): tuple(assignment.texts)
+            (assignment.entity, assignment.param): assignment.constants
             for assignment in plan_of(run, as_written=True).assignments
         }
     except PlanError:  # the plan is complete only with its overrides

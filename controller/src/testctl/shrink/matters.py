@@ -115,7 +115,7 @@ def _put(case: Case, smallest: Tuples, item: Tuple3, value: str) -> Tuples:
 
 def _values(case: Case, assignment: Assignment) -> list[str]:
     """All values of the tuple in the plan: as it was run, then as in plan.yaml."""
-    return [*assignment.texts, *case.swept.get((assignment.entity, assignment.param), ())]
+    return [*assignment.constants, *case.swept.get((assignment.entity, assignment.param), ())]
 
 
 def _assignment(case: Case, item: Tuple3) -> Assignment:
