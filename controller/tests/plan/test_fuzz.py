@@ -22,12 +22,14 @@ tuples:
   - [hosts, kernel, "6.12"]
   - [ends, cc, [dctcp_bug, dctcp]]
   - [all, mtu, 1500]
-  - [sender1, htb_rate, 2gbit]
+  - [sender1, htb_rate, left.rate / 5 + 1mbit]
   - [left, rate, 10gbit]
-  - [left:right, delay, [10us, 1ms]]
+  - [left:right, delay, {from: 10us, to: 1ms, steps: 2, scale: log}]
+  - [right, delay, [1ms, 2 left:right.delay]]
   - [both, duration, 2s]
   - [ends, tcp_ecn, [0, 1]]
 design: {cover: 2, seed: 3}
+zip: [[left:right.delay, right.delay]]
 repeat: 2
 seed: 1
 exclude:
@@ -49,7 +51,7 @@ WORDS = [
     "~", "null", "true", "{}", "[]", "[[]]", "-1", "0", "1e400", "9e99999999", "-", ":", "&a", "*a", "!!str", "<<",
     "'", '"', "\\", '"\\UFFFFFFFF"', "|", ">", "%YAML 99", "---", "\t", "\u2028", "\ud7ff", "{? a: b}", "#", "@", "=",
     "all", "*", "x" * 300, "1" * 5000, "a:b", "a.b", "switch:", "[1, 2", "no",
-    "than:", "at_least:",
+    "than:", "at_least:", "zip:", "sample:", "{from: 1ms, to: 9ms}", "0.5 bdp", "rate / 0", "rtt + rtt", "bdp / (mtu",
 ]  # fmt: skip
 FUZZ = settings(derandomize=True, deadline=None, max_examples=400)
 

@@ -59,6 +59,35 @@ def test_takes_a_topology_by_its_path(validator: Draft202012Validator, topology:
     assert list(validator.iter_errors(PLAN | {"topology": topology})) == []
 
 
+def test_takes_ranges_formulas_and_samples(validator: Draft202012Validator) -> None:
+    values = [
+        ["left:right", "rate", {"from": "1mbit", "to": "1gbit", "scale": "log"}],
+        ["left:right", "delay", {"from": "1ms", "to": "9ms", "steps": 3}],
+        ["left:right", "buffer", ["0.5 bdp", "bdp + 2 mtu", "64kB"]],
+        ["g", "initcwnd", "bdp / mtu"],
+        ["g", "tcp_reordering", "g.initcwnd / 2"],
+    ]
+    more = {
+        "tuples": [*PLAN["tuples"], *values],
+        "zip": [["g.cc", "left:right.delay"]],
+        "design": {"sample": 8, "seed": 2},
+    }
+    assert list(validator.iter_errors(PLAN | more)) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"from": "1ms"}, {"from": "1ms", "to": "2ms", "step": 2}, ["1ms", {"from": "1ms", "to": "2ms"}], "1 parsec"],
+)
+def test_flags_other_values(validator: Draft202012Validator, value: object) -> None:
+    assert list(validator.iter_errors(PLAN | {"tuples": [["left:right", "delay", value]]}))
+
+
+@pytest.mark.parametrize("design", [{"seed": 1}, {"cover": 2, "sample": 2}, {"sample": 0}])
+def test_flags_other_designs(validator: Draft202012Validator, design: object) -> None:
+    assert list(validator.iter_errors(PLAN | {"design": design}))
+
+
 def test_takes_a_good_plan(validator: Draft202012Validator) -> None:
     assert list(validator.iter_errors(PLAN)) == []
 

@@ -229,3 +229,10 @@ def test_a_figure_without_any_value_says_so(run: Run) -> None:
     found = sweep_of(FigureSpec("a", "box", metric="goodput_bps", x="switch.delay", by="hosts.cc"), run.points)
     assert found.caption.startswith("108 of 108 points have no value")
     assert swept(found).data == {"words": {"text": ["no value"]}}
+
+
+def test_multiples_of_the_same_quantity_are_numbers() -> None:
+    assert axis_of("switch.buffer", ["2 bdp", "bdp", "0.5 bdp"]).values == ("0.5 bdp", "bdp", "2 bdp")
+    assert axis_of("switch.buffer", ["2 bdp", "bdp", "0.5 bdp"]).numbers == (0.5, 1, 2)
+    assert axis_of("switch.buffer", ["2 bdp", "2 rtt"]).numbers == ()
+    assert axis_of("switch.buffer", ["2 bdp", "bdp + mtu"]).numbers == ()

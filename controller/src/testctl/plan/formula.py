@@ -44,7 +44,7 @@ _TOKEN = re.compile(rf"\s*(?:{_NUMBER}{_UNIT}|{_NAME}|(?P<sign>[-+*/()]))\s*", r
 
 
 class FormulaError(ValueError):
-    """What is wrong with a formula, as "want …; got …"."""
+    """A fault of a formula, as "want …; got …"."""
 
 
 @dataclass(frozen=True)
@@ -94,22 +94,22 @@ class Formula(str):
         return tuple(dict.fromkeys(_names(self.tree)))
 
     def dimension(self, of: Callable[[str], Dimension]) -> Dimension:
-        """The dimension of its value.  of: that of a name.  Raises FormulaError where units do not fit."""
+        """The dimension of its value.  of: gives a name's.  Raises FormulaError where units do not fit."""
         return _dimension(self.tree, of)
 
     def value(self, of: Callable[[str], Fraction]) -> Fraction:
-        """Its value, in bits and seconds.  of: that of a name.  Raises FormulaError for a division by zero."""
+        """Its value, in bits and seconds.  of: gives a name's.  Raises FormulaError for a division by zero."""
         return _value(self.tree, of)
 
 
-def words_of(dimension: Dimension) -> str:
+def unit_name(dimension: Dimension) -> str:
     """A dimension in words."""
     bits, seconds = dimension
     return _WORDS.get(dimension, f"bits^{bits} * seconds^{seconds}")
 
 
 def tokens(text: str) -> Iterator[re.Match[str]]:
-    """Numbers, names and signs.  Raises FormulaError at what is none of them."""
+    """Numbers, names and signs.  Raises FormulaError at anything else."""
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
@@ -122,7 +122,7 @@ def tokens(text: str) -> Iterator[re.Match[str]]:
 def is_meant(text: str) -> bool:
     """Whether text is meant as a formula, which may have mistakes: not a quantity with a wrong unit, nor a file's path.
 
-    It has a quantity of the path, a name with a dot, or a sign with a space beside it.
+    It has a quantity of the path, a name with a dot, or a sign with a space before or after it.
     """
     try:
         read = [*tokens(text)]
@@ -238,7 +238,7 @@ def _dimension(tree: Tree, of: Callable[[str], Dimension]) -> Dimension:
     left, right = _dimension(tree.left, of), _dimension(tree.right, of)
     if tree.sign in "+-":
         if left != right:
-            sides = [f"{words_of(unit)} ({show(_text(of))})" for of, unit in ((tree.left, left), (tree.right, right))]
+            sides = [f"{unit_name(unit)} ({show(_text(of))})" for of, unit in ((tree.left, left), (tree.right, right))]
             raise FormulaError(f"want the same unit on both sides of {tree.sign}; got {' and '.join(sides)}")
         return left
     times = 1 if tree.sign == "*" else -1

@@ -14,11 +14,11 @@ from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.core import routes
 from testctl.core.path import changing
-from testctl.core.path_facts import base_path
+from testctl.core.path_facts import BasePath, base_path
 from testctl.core.point import Point, PointFlow
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Place, show, suggest
-from testctl.plan.formula import DIMENSIONS, PATH_QUANTITIES, SIZES, Dimension, Formula, FormulaError, words_of
+from testctl.plan.formula import DIMENSIONS, PATH_QUANTITIES, SIZES, Dimension, Formula, FormulaError, unit_name
 from testctl.plan.model import Levels, Target, WrittenPlan
 from testctl.plan.numbers import NUMBER_TYPES, dimension_of, size_of, value_shown, written
 from testctl.plan.registry import plain
@@ -34,12 +34,12 @@ Settings = dict[str, dict[str, Value]]
 def read_formulas(reader: Reader) -> dict[str, int] | None:
     """ENTITY.PARAM in formulas -> the index of the tuple that sets it; None where a plan has no formula.
 
-    What is wrong with a formula at every point is among the reader's problems.
+    Faults that a formula has at every point are among the reader's problems.
     """
     named: dict[str, int] = {}
     some = False
     for assignment in reader.assignments:
-        for target in {target.spec.type: target for target in assignment.targets}.values():
+        for target in {of.spec.type: of for of in reversed(assignment.targets)}.values():
             for value, place in zip(target.values, assignment.places, strict=True):
                 if isinstance(value, Formula):
                     some = True
@@ -85,11 +85,11 @@ def _check(formula: Formula, target: Target, place: Place, reader: Reader, named
         problems.add(place, f"{who}: {show(formula)}: {error}")
         return
     if got != dimension_of(kind):
-        problems.add(place, f"{who}: want {words_of(dimension_of(kind))}; got {words_of(got)}, {show(formula)}")
+        problems.add(place, f"{who}: want {unit_name(dimension_of(kind))}; got {unit_name(got)}, {show(formula)}")
 
 
 class _Lazy(dict[str, Value]):
-    """The settings of an entity, whose formulas get their values when they are asked for."""
+    """The settings of an entity, whose formulas get their values when these are read."""
 
     def __init__(self, values: Mapping[str, Value], value: Callable[[str, Formula], Value]) -> None:
         super().__init__(values)
@@ -109,7 +109,7 @@ class _Lazy(dict[str, Value]):
 class Formulas:
     """The formulas of a plan at a point.
 
-    settings  with formulas, and with those of flows
+    settings  with formulas; the options of flows are among them
     flows     makes the point's flows of such settings
     """
 
@@ -129,6 +129,8 @@ class Formulas:
         }
         self._point = Point("", settings=self._settings, topology=plan.topology)
         self._open: list[tuple[str, str]] = []
+        self._made: list[PointFlow] = []
+        self._paths: dict[str, BasePath | None] = {}
 
     def settled(self) -> Settings:
         """The settings with the value of each formula in its place.  Raises PlanError with the formula's place."""
@@ -155,7 +157,7 @@ class Formulas:
         return value
 
     def _error(self, index: int, target: Target, text: str) -> PlanError:
-        """At the place of the value, with what is swept at the point."""
+        """With the place of the value and the swept values of the point."""
         of_point = zip(self._plan.assignments, self._levels, strict=True)
         swept = [f"{a.key} = {a.texts[level]}" for a, level in of_point if len(a.texts) > 1]
         place = self._plan.assignments[index].place_of(self._levels[index])
@@ -173,18 +175,18 @@ class Formulas:
         targets = self._plan.assignments[(self._plan.named or {})[name]].targets
         kind = targets[0].spec.type
         assert isinstance(kind, NUMBER_TYPES), "it was checked"
-        found = {target.entity: self._settings[target.entity][target.param] for target in targets}
-        if len(set(found.values())) > 1:
-            texts = [f"{of} {value_shown(kind, value)}" for of, value in found.items()]
+        now = {target.entity: self._settings[target.entity][target.param] for target in targets}
+        if len(set(now.values())) > 1:
+            texts = [f"{of} {value_shown(kind, value)}" for of, value in now.items()]
             raise FormulaError(f"want one value of {name}; got {', '.join(texts)}")
-        value = found[targets[0].entity]
+        value = now[targets[0].entity]
         if isinstance(value, str):
             raise FormulaError(f"want a constant number; got {name} = {show(value)}")
         return Fraction(str(value)) * size_of(kind)
 
     def _flows_of(self, entity: str) -> list[PointFlow]:
         """A flow itself; of another entity the flows that pass it, or all where none does."""
-        flows = list(self._flows(self._settings))
+        self._made = flows = self._made or list(self._flows(self._settings))
         chosen = [flow for flow in flows if flow.name == entity]
         return chosen or [flow for flow in flows if entity in self._passed(flow)] or flows
 
@@ -197,7 +199,9 @@ class Formulas:
         if name == "mtu":
             mtus = [int(self._settings.get(host, {}).get("mtu", _MTU)) for host in flow.ends]
             return min(mtus) * SIZES[Bytes]
-        base = base_path(self._point, flow)
+        if flow.name not in self._paths:
+            self._paths[flow.name] = base_path(self._point, flow)
+        base = self._paths[flow.name]
         if base is None:
             varies = {word for back in (False, True) for word in changing(self._point, flow, back=back)}
             several = any(len(routes.ways(self._point, flow, back=back)) > 1 for back in (False, True))

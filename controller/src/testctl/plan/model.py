@@ -217,7 +217,7 @@ class WrittenPlan:
     defaults   entity -> {parameter: value} where the plan says nothing
     figures    what the report draws beside the points
     left_out   (entity, parameter, values) of the tuples that --without left out
-    zips       the indexes of tuples whose values belong together; those of a group have equally many
+    zips       the indexes of tuples whose values belong together; in a group each has equally many
     rows       the points of a design with `sample`
     named      ENTITY.PARAM in formulas -> the index of the tuple that sets it; None: the plan has no formula
     """

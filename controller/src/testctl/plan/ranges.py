@@ -151,11 +151,11 @@ def read_range(node: Mapping, who: str, kind: NumberType, problems: Problems) ->
     if scale == LOG and low <= 0:
         problems.add(fields.nodes["from"].place, f"{who}: from: want more than 0 on a scale log; got {show(first)}")
         return None
-    found = Range(first, last, kind, scale == LOG, steps)
-    texts = found.texts() if steps else []
+    read = Range(first, last, kind, scale == LOG, steps)
+    texts = read.texts() if steps else []
     again = [b for a, b in pairwise(texts) if _number(kind, a) == _number(kind, b)]
     if again:
         place = fields.nodes["steps"].place
         problems.add(place, f"{who}: steps: want fewer values, as two of them are rounded to {again[0]}; got {steps}")
         return None
-    return found
+    return read

@@ -16,7 +16,7 @@ _MAX_STEPS = 2_000_000  # that lead nowhere
 class Space:
     """All choices of one level per size that meet none of the excludes.
 
-    zips   indexes that always have the same level; those of a group have the same size
+    zips   indexes that always have the same level, and so the same size
     drawn  indexes of no use for coverage: their levels are drawn from a range
 
     Walking is bounded: excludes so entangled that some million steps lead nowhere raise PlanError.
@@ -77,16 +77,16 @@ class Space:
         return self._whole({**fixed, **dict(zip(order, point, strict=True))})
 
     def _whole(self, chosen: Mapping[int, int]) -> Levels:
-        """All levels, where those of tuples that follow others are the others'."""
+        """All levels: an index that follows another has its level."""
         return tuple(chosen.get(self._leads.get(index, index), 0) for index in range(len(self.sizes)))
 
     def _of_leads(self, condition: Condition) -> Condition:
         """The condition on the first of each zip."""
-        found: dict[int, frozenset[int]] = {}
+        merged: dict[int, frozenset[int]] = {}
         for index, among in condition.items():
             lead = self._leads.get(index, index)
-            found[lead] = found[lead] & among if lead in found else among
-        return found
+            merged[lead] = merged[lead] & among if lead in merged else among
+        return merged
 
     def _walk(self, order: Sequence[int], fixed: Mapping[int, int]) -> Iterator[Levels]:
         """The allowed choices of the levels in `order`; an exclude is looked at as soon as it is decided."""

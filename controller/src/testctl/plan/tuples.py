@@ -175,14 +175,14 @@ def _assignment(
             able = ", ".join(sorted(target.spec.testbeds)) or "none"
             problems.add(w.param.place, f"{who}: testbed {testbed} can't have it; these can: {able}")
             return None
-    found = None
+    span = None
     types = {target.spec.type: None for target in entities}
     if isinstance(w.values[0], Mapping) and len(w.values) == 1 and all(isinstance(t, NUMBER_TYPES) for t in types):
         node, kind = w.values[0], next(t for t in types if isinstance(t, NUMBER_TYPES))
-        found = read_range(node, who, kind, problems)
-        if found is None:
+        span = read_range(node, who, kind, problems)
+        if span is None:
             return None
-        values = found.texts() if found.steps else (found.first, found.last)
+        values = span.texts() if span.steps else (span.first, span.last)
         w = replace(w, values=tuple(Scalar(node.place, text, True) for text in values))
     texts, columns = _levels(w, entities, who, problems, files)
     if not texts:
@@ -191,7 +191,7 @@ def _assignment(
     targets = tuple(replace(target, values=columns[target.spec.type]) for target in entities)
     base = OVERRIDE if w.override else 0
     rank = 0 if names.kind(entity) == "group" else 2 if entity == entities[0].entity else 1
-    drawn = None if found is None or found.steps else found
+    drawn = None if span is None or span.steps else span
     return Assignment(entity, param, w.place, texts, targets, base + rank, places, drawn)
 
 

@@ -94,7 +94,7 @@ def axis_of(key: str, texts: Sequence[str]) -> Axis:
 
 
 def numbers_of(values: Sequence[str]) -> list[float]:
-    """In the base unit (testctl.core.quantities) where they are numbers or multiples of the same (0.5 bdp); else none."""
+    """In the base unit (testctl.core.quantities) where they are numbers, or as multiples such as 0.5 bdp; else none."""
     multiples = [match for value in values if (match := _MULTIPLE.fullmatch(value))]
     if len(multiples) == len(values) and len({match[2] for match in multiples}) == 1:
         return [float(match[1] or 1) for match in multiples]
