@@ -79,6 +79,15 @@ def test_the_path_is_that_of_the_flows_that_pass() -> None:
     assert settings_of(plan, "right:receiver2", "buffer") == two
 
 
+def test_of_a_port_the_data_decide() -> None:
+    text = HEAD.replace("}", ", back: receiver -> sender}") + "  - [switch, delay, 10ms]\n"
+    plan = loaded(text + "  - [switch:receiver, rate, 10mbit]\n  - [switch:receiver, buffer, bdp]\n")
+    assert settings_of(plan, "switch:receiver", "buffer") == [25_066]
+    assert "switch:sender, buffer: bdp: want a constant rate on the one way of flow back" in refusal(
+        text + "  - [switch:receiver, rate, 10mbit]\n  - [switch, buffer, bdp]\n"
+    )
+
+
 def test_whole_numbers_and_shares_are_rounded() -> None:
     plan = loaded(
         HEAD
@@ -170,6 +179,17 @@ def test_refused(tuples: str, want: str) -> None:
 def test_no_rate_on_the_path() -> None:
     want = "want a constant rate on the one way of flow bulk, for bdp; got none"
     assert refusal(HEAD + "  - [bulk, bytes, bdp]\n") == f"<plan>:4:19: flow bulk, bytes: bdp: {want}"
+
+
+def test_the_round_trip_time_needs_no_rate() -> None:
+    plan = loaded(HEAD + "  - [switch, delay, 5ms]\n  - [bulk, duration, 20 rtt + 1s]\n")
+    assert settings_of(plan, "bulk", "duration") == [1_200_000_000]
+
+
+def test_several_ways() -> None:
+    text = "topology: {leaf_spine: {hosts: 4}}\nflows: {bulk: h1 -> h3}\ntuples:\n  - [switches, rate, 10mbit]\n"
+    text += "  - [bulk, parallel, 8]\n  - [bulk, bytes, bdp]\n"
+    assert refusal(text).endswith("want a constant rate on the one way of flow bulk, for bdp; got several ways")
 
 
 def test_flows_whose_paths_differ() -> None:

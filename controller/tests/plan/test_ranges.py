@@ -168,6 +168,12 @@ def test_excluded_points_are_drawn_again() -> None:
     assert len(plan.points) == 30
 
 
+def test_nothing_is_left_to_draw() -> None:
+    text = f"{SAMPLE}{LISTS}design: {{sample: 2}}\nexclude: [{{hosts.cc: [cubic, reno, bbr]}}]\n"
+    want = "<plan>:9:9: design: sample: want 2 points; got 0 different ones of 128 that were drawn"
+    assert refusal(text) == want
+
+
 def test_a_sample_of_lists_has_each_point_once() -> None:
     text = f"{HEAD}  - [switch, rate, 10mbit]\n{LISTS}design: {{sample: 6}}\n"
     plan = loaded(text)

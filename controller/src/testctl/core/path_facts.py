@@ -122,15 +122,21 @@ def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
 
 def base_path(point: Point, flow: PointFlow) -> BasePath | None:
     """None without a rate on the path, with a rate or delay that varies, or where the connections' paths differ."""
-    there, other = (path_links(point, flow, back=back) for back in (flow.reversed, not flow.reversed))
-    limits = [(rate, link.name) for link in there if (rate := link.links[0].constant_bps)]
-    varies = any(changing(point, flow, back=back) or len(ways(point, flow, back=back)) > 1 for back in (False, True))
-    if not limits or varies:
+    links = path_links(point, flow, back=flow.reversed)
+    limits = [(rate, link.name) for link in links if (rate := link.links[0].constant_bps)]
+    rtt_ns = base_rtt_ns(point, flow) if limits else None
+    if rtt_ns is None:
         return None
     rate, place = min(limits, key=lambda limit: limit[0])
-    frame = _FRAME_BYTES[flow.family == IPV6]
-    base_ns = there[0].lag_ns + other[0].lag_ns + _sending_ns(there, frame) + _sending_ns(other, frame)
-    return BasePath(round(base_ns), place, rate)
+    return BasePath(rtt_ns, place, rate)
+
+
+def base_rtt_ns(point: Point, flow: PointFlow) -> int | None:
+    """As of BasePath, also without a rate; None where a rate or delay varies, or the connections' paths differ."""
+    if any(changing(point, flow, back=back) or len(ways(point, flow, back=back)) > 1 for back in (False, True)):
+        return None
+    frame, both = _FRAME_BYTES[flow.family == IPV6], [path_links(point, flow, back=back) for back in (False, True)]
+    return round(sum(links[0].lag_ns + _sending_ns(links, frame) for links in both))
 
 
 def _sending_ns(links: Sequence[PathLink], frame: int) -> float:

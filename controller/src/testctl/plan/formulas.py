@@ -14,7 +14,7 @@ from testctl_agent.spec.units import Bytes, Duration, Quantity, Rate
 
 from testctl.core import routes
 from testctl.core.path import changing
-from testctl.core.path_facts import BasePath, base_path
+from testctl.core.path_facts import base_path, base_rtt_ns
 from testctl.core.point import Point, PointFlow
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import Place, show, suggest
@@ -130,7 +130,7 @@ class Formulas:
         self._point = Point("", settings=self._settings, topology=plan.topology)
         self._open: list[tuple[str, str]] = []
         self._made: list[PointFlow] = []
-        self._paths: dict[str, BasePath | None] = {}
+        self._paths: dict[tuple[str, str], Fraction] = {}
 
     def settled(self) -> Settings:
         """The settings with the value of each formula in its place.  Raises PlanError with the formula's place."""
@@ -185,29 +185,39 @@ class Formulas:
         return Fraction(str(value)) * size_of(kind)
 
     def _flows_of(self, entity: str) -> list[PointFlow]:
-        """A flow itself; of another entity the flows that pass it, or all where none does."""
+        """A flow itself; of another entity the flows whose data pass it, else those whose ACKs do, else all."""
         self._made = flows = self._made or list(self._flows(self._settings))
-        chosen = [flow for flow in flows if flow.name == entity]
-        return chosen or [flow for flow in flows if entity in self._passed(flow)] or flows
+        itself = [flow for flow in flows if flow.name == entity]
+        data = itself or [flow for flow in flows if entity in self._passed(flow, back=flow.reversed)]
+        return data or [flow for flow in flows if entity in self._passed(flow, back=not flow.reversed)] or flows
 
-    def _passed(self, flow: PointFlow) -> set[str]:
-        """The hosts, switches and ports on both ways of a flow."""
-        ports = [port for back in (False, True) for hop in routes.hops(self._point, flow, back=back) for port in hop]
+    def _passed(self, flow: PointFlow, *, back: bool) -> set[str]:
+        """The hosts, switches and ports on a way of a flow."""
+        ports = [port for hop in routes.hops(self._point, flow, back=back) for port in hop]
         return {*flow.ends, *(switch for switch, _ in ports), *(f"{switch}:{onward}" for switch, onward in ports)}
 
     def _of_path(self, name: str, flow: PointFlow) -> Fraction:
         if name == "mtu":
             mtus = [int(self._settings.get(host, {}).get("mtu", _MTU)) for host in flow.ends]
             return min(mtus) * SIZES[Bytes]
-        if flow.name not in self._paths:
-            self._paths[flow.name] = base_path(self._point, flow)
-        base = self._paths[flow.name]
-        if base is None:
-            varies = {word for back in (False, True) for word in changing(self._point, flow, back=back)}
-            several = any(len(routes.ways(self._point, flow, back=back)) > 1 for back in (False, True))
-            got = (
-                f"a {' and a '.join(sorted(varies))} that changes" if varies else "several ways" if several else "none"
-            )
-            raise FormulaError(f"want a constant rate on the one way of flow {flow.name}, for {name}; got {got}")
-        rate, rtt = Fraction(base.rate_bps), base.base_rtt_ns * SIZES[Duration]
-        return {"rate": rate, "rtt": rtt, "bdp": rate * rtt}[name]
+        key = name, flow.name
+        if key not in self._paths:
+            self._paths[key] = self._measured(name, flow)
+        return self._paths[key]
+
+    def _measured(self, name: str, flow: PointFlow) -> Fraction:
+        """bdp, rtt or rate of a flow's path."""
+        base = base_path(self._point, flow)
+        rtt_ns = base_rtt_ns(self._point, flow)
+        if rtt_ns is not None and (base or name == "rtt"):
+            rtt, rate = rtt_ns * SIZES[Duration], Fraction(base.rate_bps if base else 0)
+            return {"rate": rate, "rtt": rtt, "bdp": rate * rtt}[name]
+        varies = {word for back in (False, True) for word in changing(self._point, flow, back=back)}
+        got = (
+            f"a {' and a '.join(sorted(varies))} that changes"
+            if varies
+            else "several ways"
+            if rtt_ns is None
+            else "none"
+        )
+        raise FormulaError(f"want a constant rate on the one way of flow {flow.name}, for {name}; got {got}")

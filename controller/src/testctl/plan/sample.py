@@ -55,6 +55,7 @@ def draw(
     if len(rows) < design.sample:
         got = f"{len(rows)} different ones of {MOST_DRAWN * design.sample} that were drawn"
         problems.add(place, f"design: sample: want {design.sample} points; got {got}")
+        return tuple(assignments), ()
     columns = [list(column) for column in zip(*rows.values(), strict=True)]
     filled = list(assignments)
     for number, (index, range_) in enumerate(ranges.items(), start=len(assignments)):

@@ -36,7 +36,7 @@ from testctl.plan.temporal import LIMITS, MODES, WINDOW, WITH_MODES
 from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.topology_file import TopologyFile, read_topology
 
-FORMULA = r"(?=.*(\b(bdp|rtt|rate|mtu)\b|[a-z0-9_]\.[a-z]|[-+*/(])).*"
+FORMULA = r"^(?=.*(\b(bdp|rtt|rate|mtu)\b|[a-z0-9_]\.[a-z]|[-+*/(])).*$"
 """Of a quantity of the path, an ENTITY.PARAM, or a sign; the loader reads the rest."""
 OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
 
@@ -64,7 +64,8 @@ def schema(
     }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:testctl:plan"}
     about = {"title": "A testctl plan", "description": "Which points are run, and what has to hold in them"}
-    return {**head, **about, **schema_of(PLAN, **made)}
+    defs = {"range": schema_of(RANGE), "formula": {"type": "string", "pattern": FORMULA}}
+    return {**head, **about, **schema_of(PLAN, **made), "$defs": defs}
 
 
 def _topology(directory: Path) -> Json:
@@ -120,7 +121,7 @@ def _tuple(specs: Mapping[str, Mapping[str, ParamSpec]]) -> Json:
             {"type": "string", "description": "host, switch, switch:neighbour (a port), flow or group"},
             {"type": "string", "anyOf": names, "description": "What is set; `testctl params` lists them"},
             {
-                "anyOf": [*one_or_more(ANY)["anyOf"], schema_of(RANGE)],
+                "anyOf": [*one_or_more(ANY)["anyOf"], {"$ref": "#/$defs/range"}],
                 "description": "A value, or a list or a range of values to sweep",
             },
         ],
@@ -132,11 +133,11 @@ def _values(specs: Sequence[ParamSpec]) -> Json:
     """The values that a parameter takes, of whatever kind of entity."""
     wanted = "; or ".join(dict.fromkeys(spec.type.want for spec in specs))
     numbers = [spec.type for spec in specs if isinstance(spec.type, NUMBER_TYPES)]
-    formula = [{"type": "string", "pattern": f"^{FORMULA}$"}] if numbers else []
+    formula = [{"$ref": "#/$defs/formula"}] if numbers else []
     values = one_or_more(_either([*map(_value, specs), *formula]))
     if not numbers:
         return {**values, "description": f"{wanted}; or a list to sweep"}
-    values["anyOf"].append(schema_of(RANGE))
+    values["anyOf"].append({"$ref": "#/$defs/range"})
     return {**values, "description": f"{wanted}; or a formula such as 0.5 bdp; or a list or a range to sweep"}
 
 

@@ -231,13 +231,14 @@ def value_of(node: Node, kind: ValueType, files: ValueFiles | None = None) -> Va
     """The value of a node for that type, or its formula.  Raises ValueError "want …; got …"."""
     if not isinstance(node, Scalar) or node.empty:
         raise ValueError(f"want {kind.want}; got {what(node)}")
-    if isinstance(kind, NUMBER_TYPES) and isinstance(node.value, str) and is_meant(node.value):
-        with suppress(ValueError):
+    if isinstance(kind, NUMBER_TYPES) and isinstance(node.value, str):
+        with suppress(ValueError, ArithmeticError):
             return kind.parse(node.value)
-        try:
-            return Formula(node.value)
-        except FormulaError as error:
-            raise FormulaError(f"{show(node.value)}: {error}") from error
+        if is_meant(node.value):
+            try:
+                return Formula(node.value)
+            except FormulaError as error:
+                raise FormulaError(f"{show(node.value)}: {error}") from error
     raw = files.value(kind, node.value) if files else node.value
     try:
         return kind.parse(raw)
