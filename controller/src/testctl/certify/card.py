@@ -21,7 +21,7 @@ VERDICTS = ("fail", "invalid", "pass", "skip")
 class Cell:
     """A criterion's verdict for one congestion control.
 
-    why    a sentence for each expectation: the bound, and what was found
+    why    a sentence for each expectation: its bound and the values
     point  the point that shows it: the worst of a failed expectation
     metric that expectation's
     """

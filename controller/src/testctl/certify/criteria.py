@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The criteria: plans of plans/certify/, each about the flows of its group `tested`.
 
-The first sentence of a plan's `about` says where its criterion is asked: "RFC 9743, 5.1.3 (should): …".  A plan that
+The first sentence of a plan's `about` names the source of its criterion: "RFC 9743, 5.1.3 (should): …".  A plan that
 compares (`than`) has the congestion control to compare with as a second value of [tested, cc, …].
 """
 
@@ -85,12 +85,12 @@ def load(files: Sequence[Path], cc: str, kernel: str | None, strength: int) -> l
 def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
     of_kernel = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
     written = load_plan(file, metrics=metric_names(), rules=rules(), overrides=of_kernel)
-    asked = _ABOUT.fullmatch(written.about)
-    if asked is None:
+    match = _ABOUT.fullmatch(written.about)
+    if match is None:
         raise PlanError(
             f"{file}: about: want 'RFC NUMBER, SECTION ({' or '.join(LEVELS)}): SENTENCE'; got {written.about!r}"
         )
-    at = next((number for number, one in enumerate(written.assignments) if one.key == _KEY), None)
+    at = next((number for number, tuple_ in enumerate(written.assignments) if tuple_.key == _KEY), None)
     if at is None:
         raise PlanError(f"{file}: want a tuple [tested, cc, …] for the congestion control; there is none")
     than = {
@@ -98,11 +98,13 @@ def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
     }
     values = [cc, *sorted(than - {cc})]
     plan = load_plan(file, metrics=metric_names(), rules=rules(), overrides=[*of_kernel, f"{_KEY}={','.join(values)}"])
-    at, level = next((number, one.texts.index(cc)) for number, one in enumerate(plan.assignments) if one.key == _KEY)
+    at, level = next(
+        (number, tuple_.texts.index(cc)) for number, tuple_ in enumerate(plan.assignments) if tuple_.key == _KEY
+    )
     only = {at: frozenset({level})}
     judged = [replace(e, when={**e.when, at: e.when.get(at, only[at]) & only[at]}) for e in plan.expectations]
     plan = replace(plan, expectations=tuple(judged))
-    mine = [point for point in plan.points if point.levels[at] == level]
-    some = covering([point.levels for point in mine], strength) if strength else range(len(mine))
-    ids = frozenset(mine[number].id for number in some)
-    return Criterion(asked[1], asked[3], asked[4], subset(plan, ids | counterparts(plan, ids)), ids)
+    own = [point for point in plan.points if point.levels[at] == level]
+    some = covering([point.levels for point in own], strength) if strength else range(len(own))
+    ids = frozenset(own[number].id for number in some)
+    return Criterion(match[1], match[3], match[4], subset(plan, ids | counterparts(plan, ids)), ids)

@@ -74,7 +74,7 @@ def _figure(cell: Cell) -> Markup:
     """What shows it, of the point where it is worst, as the source of an image: the queue, or the throughput."""
     kind = "queue" if cell.metric.startswith(("switch_", "loss_", "fct_")) else "throughput"
     (point,) = (point for point in cell.run.points if point.id == cell.point)
-    swept = {one.key for one in cell.criterion.plan.factors}
+    swept = {factor.key for factor in cell.criterion.plan.factors}
     values = " ".join(
         f"{entity}.{param}={value}" for entity, param, value in point.tuples if f"{entity}.{param}" in swept
     )

@@ -75,21 +75,21 @@ def certify(
     page.check_out(place)
     tree = own_kernel(source, _BED, kernel) if source is not None else None
     files, name = only or criteria.plans(), tree.name if tree else kernel
-    asked = {each: criteria.load(files, each, name, criteria.BUDGETS[budget]) for each in names}
-    bed = find(_BED)
-    for criterion in [] if tree else [c for of in asked.values() for c in of]:
-        bed.check(criterion.plan)
+    criteria_of = {each: criteria.load(files, each, name, criteria.BUDGETS[budget]) for each in names}
+    testbed = find(_BED)
+    for criterion in [] if tree else [c for of in criteria_of.values() for c in of]:
+        testbed.check(criterion.plan)
     at_once = jobs or len(os.sched_getaffinity(0))
     started, clock = datetime.now(UTC), time.monotonic()
     cells: dict[str, list[Cell]] = {}
     with interruptible():
         try:
-            for each, of in asked.items():
+            for each, of in criteria_of.items():
                 cells[each] = []
                 for criterion in of:
                     points = criterion.plan.points
                     print(f"{each}: {criterion.name}, {criterion.source}", file=sys.stderr)
-                    ready = bed.ready(points, Request(None, at_once, kernel=tree, commands=True))
+                    ready = testbed.ready(points, Request(None, at_once, kernel=tree, commands=True))
                     options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
                     done = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)))
                     cells[each].append(cell_of(criterion, done))

@@ -63,7 +63,7 @@ def timers(trace: Trace) -> Bools:
 def paced_ns(trace: Trace) -> Ints:
     """For each row how long its sender waits at most between packets that nothing but its pace parts; 0: no time.
 
-    Linux adds what is left of it to a timer (tcp_pacing_delay()), and stamps a packet with the time of its turn, also
+    Linux adds the rest of it to a timer (tcp_pacing_delay()), and stamps a packet with the time of its turn, also
     one that a timer sends at once.  The pace seen last counts twice: BBR's changes by up to 5 / 3 from a round trip to
     the next.
     """
