@@ -31,8 +31,8 @@ def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in CRITERIA:
         text = (checkout.root() / "plans" / "certify" / f"{name}.yaml").read_text(encoding="utf-8")
         for old, new in (
-            ("[62kB, 125kB, 250kB, 350kB]", "62kB"), ("10s]", "4s]"), ("20s]", "8s]"),
-            ("[25kB, 62kB, 125kB, 250kB, 500kB]", "25kB"), ("[10mbit, 50mbit]", "10mbit"),
+            ("[0.25 bdp, 0.5 bdp, 1 bdp, 1.4 bdp]", "0.25 bdp"), ("10s]", "4s]"), ("20s]", "8s]"),
+            ("[0.5 bdp, 1 bdp, 2 bdp]", "0.5 bdp"), ("[10mbit, 50mbit]", "10mbit"),
         ):  # fmt: skip
             text = text.replace(old, new)
         (place / f"{name}.yaml").write_text(text, encoding="utf-8")

@@ -58,7 +58,7 @@ WRONG = {
     "[{kind: metric, metric: jain, x: hosts.cc, by: hosts.gro_flush}]": "4:57: figure 1: by: want a parameter of at "
     "most 8 values; got hosts.gro_flush with 9",
     "[{kind: metric, metric: jain, x: hosts.cc, bin: 1ms}]": "4:58: figure 1: bin: want it in a figure of kind "
-    "throughput, connections, sequence, time_sequence; got kind metric",
+    "throughput, connections, cwnd, rtt, queue, sequence, time_sequence; got kind metric",
     "[{kind: cdf, metric: jain, x: hosts.cc}]": "4:40: figure 1: x: want it in a figure of kind metric, box; "
     "got kind cdf",
     "[{title: a, by: hosts.cc}]": "4:26: figure 1: by: want it in a figure of kind slowdown, fct, metric, cdf, box; "

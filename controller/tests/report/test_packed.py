@@ -96,7 +96,7 @@ def test_figures_are_what_serve_draws(run: Run, html: str, records: Records, nam
     assert [one["bin"] for one in whole] == [0, *widths]
     stalls = read_stalls(run.points[0].stalls(), records.packets)
     shown = whole[-1]
-    wanted = json.loads(json.dumps(chart_of(records, name, [lane], window, stalls, shown["bin"]).to_json()))
+    wanted = json.loads(json.dumps(chart_of(records, name, [lane], window, stalls, {}, shown["bin"]).to_json()))
     assert {**shown["answer"], "data": None} == {**wanted, "data": None}
     assert shown["answer"]["data"].keys() == wanted["data"].keys()
     for key, columns in wanted["data"].items():
@@ -120,7 +120,7 @@ def test_every_packet_is_there_around_the_longest_stalls(run: Run, html: str, re
         assert sum(one["from"] <= stall.start_ns < one["to"] for one in windows) > 0
     for one in windows:
         window = Window(one["from"], one["to"], 150, alone=True)
-        wanted = chart_of(records, "seq", [lane], window, stalls).to_json()
+        wanted = chart_of(records, "seq", [lane], window, stalls, {}).to_json()
         assert one["answer"] == json.loads(json.dumps(wanted))
         assert len(one["answer"]["data"]["l0"]) > 0
     assert any(len(one["answer"]["data"][line["set"]]["t"]) > EACH_SIDE
