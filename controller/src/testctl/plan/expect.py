@@ -9,12 +9,12 @@ from typing import Literal
 
 from testctl_agent.spec.failures import FAILURES
 
+from testctl.plan.bound_values import NUMBER, number_of
 from testctl.plan.conditions import Reader
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.field_tables import BOUNDS, EXPECT, PAPER, RATIOS, WITH_FAILS_WITH
 from testctl.plan.fields import Fields, words_of
 from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
-from testctl.plan.bound_values import NUMBER, number_of
 from testctl.plan.registry import MetricInfo
 from testctl.plan.temporal import MODES, WINDOW, TemporalReader
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what

@@ -12,9 +12,9 @@ from testctl_agent.spec.units import Duration
 from testctl.core import routes
 from testctl.core.point import Point, PointFlow, numbered_flows
 from testctl.core.temporal import EVENTS, INSTRUMENTS, SIGNALS, Length, Limit, Moment, Source, Temporal
+from testctl.plan.bound_values import NUMBER, number_of
 from testctl.plan.diagnostics import show, suggest
 from testctl.plan.fields import Fields
-from testctl.plan.bound_values import NUMBER, number_of
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
