@@ -14,6 +14,8 @@ from testctl.results import Run, run_digest
 from testctl.results.layout import SCORECARD
 
 KIND = "certify"
+FEW = 4
+"""Congestion controls whose verdicts are written out side by side; of more there are signs, and what each fails."""
 VERDICTS = ("fail", "invalid", "pass", "skip")
 
 

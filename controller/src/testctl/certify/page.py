@@ -12,7 +12,7 @@ from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
-from testctl.certify.card import FILES, Card, Cell
+from testctl.certify.card import FEW, FILES, Card, Cell
 from testctl.certify.criteria import NOT_COVERED
 from testctl.charts import save
 from testctl.charts.style import VERDICT_LOOKS
@@ -62,6 +62,7 @@ def render(card: Card, out: Path) -> str:
         rows=list(zip(*card.cells.values(), strict=True)),
         counts=card.counts,
         looks=VERDICT_LOOKS,
+        few=FEW,
         took=show_time(card.wall_s * 1e9),
         not_covered=NOT_COVERED,
         figures=shown,

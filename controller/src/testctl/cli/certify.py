@@ -108,8 +108,18 @@ def certify(
 
 
 def _print(card: Card, console: Console) -> None:
+    from testctl.certify.card import FEW
     from testctl.charts.style import VERDICT_LOOKS
 
+    if len(card.cells) > FEW:
+        table = Table("congestion control", "MUST", "other", "what it does not meet", box=None, header_style="bold")
+        for name, cells in card.cells.items():
+            missed = [cell.criterion for cell in cells if cell.verdict != "pass"]
+            must = sum(criterion.level == "MUST" for criterion in missed)
+            table.add_row(name, str(must), str(len(missed) - must), ", ".join(criterion.name for criterion in missed))
+        console.print(table)
+        console.print(f"digest  {card.digest}", highlight=False)
+        return
     table = Table("criterion", "of", "asks", *card.cells, box=None, header_style="bold", pad_edge=False)
     for cells in zip(*card.cells.values(), strict=True):
         of = cells[0].criterion
