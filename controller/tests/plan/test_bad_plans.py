@@ -130,6 +130,9 @@ EXPECT = {
     "{metric: jain, min: 2, max: 1}": "4:11: expect jain 1: want min <= max; got 2 and 1",
     "{metric: jain, min: 1, equals: 1}": "4:11: expect jain 1: want min and max, or equals, "
     "or at_least and at_most with than; got min, equals",
+    "{metric: jain, at_least: 5, than: {flow: bulc}}": "4:52: expect jain 1: than: no flow named bulc; "
+    "did you mean bulk?",
+    "{metric: jain, at_least: 5, than: {flow: [a]}}": "4:52: expect jain 1: than: want the name of a flow; got a list",
     "{metric: jain, at_least: 5}": "4:11: expect jain 1: want at_least or at_most together with than; "
     "got at_least without than",
     "{metric: jain, max: 5, than: {hosts.cc: a}}": "4:11: expect jain 1: want at_least or at_most together with than; "

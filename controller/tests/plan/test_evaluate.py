@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from testctl.plan import Measured, Plan, evaluate, verdict_alone
+from testctl.plan import Measured, Plan, evaluate, load_plan, verdict_alone
 
 Load = Callable[..., Plan]
 Results = dict[str, Measured]
@@ -239,3 +239,40 @@ def test_a_connection_that_fails(plan_of: Load, a: str, b: str, want: tuple[str,
         "flow bulk: ETIMEDOUT" if a != "none" else "",
         "" if want[0][1] == "p" else f"dies: failure of bulk: want ETIMEDOUT; got {b}",
     ]
+
+
+BESIDE = """\
+topology: pair
+flows: {bulk: sender -> receiver, other: sender -> receiver}
+tuples: [[hosts, cc, [a, b]]]
+expect: [{name: half, metric: throughput_bps, at_least: 0.5, than: {flow: other%s}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("bulk", "other", "want", "reason"),
+    [
+        (5, 10, "p", ""),
+        (4, 10, "f", "half: throughput_bps of bulk: want at least 0.5 times 10 bit/s of other; got 4 bit/s"),
+        (5, None, "i", "half: throughput_bps of other has no value at point {}, to compare with"),
+    ],
+)
+def test_another_flow_of_the_point(bulk: int, other: int | None, want: str, reason: str) -> None:
+    plan = load_plan((BESIDE % "").encode())
+    flows = {"bulk": {"throughput_bps": bulk}, "other": {"throughput_bps": other}}
+    points, (half,) = evaluate(plan, {point.id: Measured("pass", "", flows) for point in plan.points})
+    assert [point.verdict[0] for point in points] == [want] * 2
+    assert points[0].reason == reason.format(plan.points[0].id)
+    assert half.verdict[0] == want
+
+
+def test_another_flow_of_another_point() -> None:
+    plan = load_plan((BESIDE % ", hosts.cc: a").encode())
+    first, second = plan.points
+
+    def found(bulk: int, other: int) -> Measured:
+        return Measured("pass", "", {"bulk": {"throughput_bps": bulk}, "other": {"throughput_bps": other}})
+
+    points, _ = evaluate(plan, {first.id: found(1, 10), second.id: found(4, 2)})
+    assert [point.verdict for point in points] == ["pass", "fail"]
+    assert points[1].reason.endswith(f"want at least 0.5 times 10 bit/s of other and at point {first.id}; got 4 bit/s")

@@ -198,7 +198,7 @@ def _value(value: Number | str, base: Number | None) -> float | str:
 
 def _than(plan: Plan, expectation: Expectation) -> str:
     """`than` as text, such as "hosts.cc reno_prr"."""
-    named = []
+    named = [f"flow {expectation.bounds.beside}"] if expectation.bounds.beside else []
     for index, level in expectation.bounds.than.items():
         assignment = plan.assignments[index]
         named.append(f"{assignment.key} {assignment.texts[level] if level >= 0 else '(taken away)'}")

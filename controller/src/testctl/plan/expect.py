@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from testctl_agent.spec.failures import FAILURES
@@ -16,7 +16,9 @@ from testctl.plan.field_tables import BOUNDS, EXPECT, PAPER, RATIOS, WITH_FAILS_
 from testctl.plan.fields import Fields, words_of
 from testctl.plan.model import FAILURE, Bounds, Expectation, Number, Paper
 from testctl.plan.registry import MetricInfo
+from testctl.plan.sweep_figures import FLOW
 from testctl.plan.temporal import MODES, WINDOW, TemporalReader
+from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 
 
@@ -69,7 +71,7 @@ class ExpectReader:
         when = {}
         if "when" in fields.nodes:
             when = dict(self.reader.condition(fields.nodes["when"], f"{fields.who}when") or {})
-        flows = self._flows(fields)
+        flows = tuple(flow for flow in self._flows(fields) if flow != bounds.beside)
         quantifier: Literal["every", "some"] = "every"
         if fields.choice("quantifier", "every") == "some":
             quantifier = "some"
@@ -152,7 +154,7 @@ class ExpectReader:
             node = fields.nodes[numeric[0]]
             problems.add(node.place, f"{fields.who}want equals of a metric that is text; got {numeric[0]}")
         tolerance, relative = self._tolerance(fields, unit)
-        than = fields.nodes.get("than")
+        than, beside = self._than(fields)
         bounds = Bounds(
             least=self._number(fields, "min", unit),
             most=self._number(fields, "max", unit),
@@ -161,13 +163,35 @@ class ExpectReader:
             relative=relative,
             at_least=self._number(fields, "at_least", ""),
             at_most=self._number(fields, "at_most", ""),
-            than=(self.reader.replacement(than, f"{fields.who}than") if than else None) or {},
+            than=than,
+            beside=beside,
         )
         if bounds.least is not None and bounds.most is not None and bounds.least > bounds.most:
             problems.add(fields.node.place, f"{fields.who}want min <= max; got {bounds.least} and {bounds.most}")
         if isinstance(bounds.equals, str) and "tolerance" in fields.nodes:
             problems.add(fields.nodes["tolerance"].place, f"{fields.who}want tolerance with a number; got text")
         return bounds
+
+    def _than(self, fields: Fields) -> tuple[Mapping[int, int], str]:
+        """(values, flow) that `than` names."""
+        node = fields.nodes.get("than")
+        entries = node.entries if isinstance(node, MappingNode) else ()
+        beside = ""
+        for key, value in entries:
+            if key.text == FLOW:
+                names = self.reader.names.groups["flows"]
+                if not isinstance(value, Scalar):
+                    self.reader.problems.add(
+                        value.place, f"{fields.who}than: want the name of a flow; got {what(value)}"
+                    )
+                elif (beside := value.text) not in names:
+                    hint = suggest(beside, names)
+                    self.reader.problems.add(value.place, f"{fields.who}than: no flow named {show(beside)}{hint}")
+        rest = tuple((key, value) for key, value in entries if key.text != FLOW)
+        if node is None or (beside and not rest):
+            return {}, beside
+        values = replace(node, entries=rest) if isinstance(node, MappingNode) else node
+        return self.reader.replacement(values, f"{fields.who}than") or {}, beside
 
     def _number(self, fields: Fields, name: str, unit: str | None) -> Number | None:
         node = fields.nodes.get(name)

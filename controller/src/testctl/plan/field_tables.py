@@ -51,8 +51,8 @@ def _named(value: Json, help: str) -> Json:
     return {"type": "object", "propertyNames": names, "additionalProperties": {**value, "description": help}}
 
 
-def _condition(value: Json) -> Json:
-    names = {"pattern": KEY["pattern"]}
+def _condition(value: Json, keys: Json = KEY) -> Json:
+    names = {"pattern": keys["pattern"]}
     return {"type": "object", "minProperties": 1, "propertyNames": names,
             "additionalProperties": {**value, "description": _CONDITION}}  # fmt: skip
 
@@ -165,7 +165,9 @@ EXPECT: Table = {
     "before": Field("Of a signal: the window ends at this event, without `after`", _TEXT),
     "while": Field("Of a signal: only the time at which others have these values: {state: recovery}", _WHILE),
     "than": Field(
-        "The point to compare with: the same one but for these values, such as {hosts.cc: reno}", _condition(ANY)
+        "The point to compare with: the same one but for these values, such as {hosts.cc: reno}; {flow: NAME}: the "
+        "flow to compare with, at this point or, beside values, at that one",
+        _condition(ANY, KEY_OR_FLOW),
     ),
     "when": Field("Only for points with these values, such as {hosts.cc: [cubic, reno]}", _CONDITIONS),
     "quantifier": Field(

@@ -336,7 +336,10 @@ class Judge:
             return ("fail", text, _gap(value, bounds, bounds.least, bounds.most)) if wrong else ("pass", "", 0.0)
         other = self._at[counterpart(point.levels, bounds.than), point.repeat]
         wrong = _apart(expectation.metric, value, base, bounds)
-        text = f"{who}: want {wrong} at point {other.id}; got {exact_metric(expectation.metric, value)}"
+        where = " and ".join(
+            [*([f"of {bounds.beside}"] if bounds.beside else []), *([f"at point {other.id}"] if bounds.than else [])]
+        )
+        text = f"{who}: want {wrong} {where}; got {exact_metric(expectation.metric, value)}"
         low, high = (None if ratio is None else ratio * base for ratio in (bounds.at_least, bounds.at_most))
         return ("fail", text, _gap(value, bounds, low, high)) if wrong else ("pass", "", 0.0)
 
@@ -345,7 +348,7 @@ class Judge:
 
         Raises ValueError that names the missing value.
         """
-        metric, than = expectation.metric, expectation.bounds.than
+        metric, than, beside = expectation.metric, expectation.bounds.than, expectation.bounds.beside
         who = f"{metric} of {flow}" if flow != POINT_WIDE else metric
         value = self._value(point, flow, metric)
         if value is None:
@@ -353,15 +356,16 @@ class Judge:
             why = [expectation.null] if expectation.null else []
             why += [] if differ == "none" else [f"the kernel's counters differ: {differ}"]
             raise ValueError(": ".join([f"{who} has no value", *(["; ".join(why)] if why else [])]))
-        if not than:
+        if not than and not beside:
             return value, None
         other = self._at[counterpart(point.levels, than), point.repeat]
         verdict = self.measured(other.id).verdict
         if verdict not in ("pass", "fail"):
             raise ValueError(f"{who}: the point to compare with, {other.id}, is {verdict}")
-        base = self._value(other, flow, metric)
+        base = self._value(other, beside or flow, metric)
         if base is None:
-            raise ValueError(f"{who} has no value at point {other.id}, to compare with")
+            of = f"{metric} of {beside}" if beside else who
+            raise ValueError(f"{of} has no value at point {other.id}, to compare with")
         if isinstance(value, str) or isinstance(base, str):
             raise ValueError(f"{who}: want numbers to compare; got {value} and {base}")
         return value, base

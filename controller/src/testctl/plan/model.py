@@ -94,7 +94,7 @@ class Bounds:
     """The bounds of a metric, whose numbers are in its unit, or a condition on a signal over time.
 
     `at_least` and `at_most` are ratios to the same metric at the point where `than`
-    (assignment index -> level) is replaced.
+    (assignment index -> level) is replaced, of the flow `beside` if that is not "".
     """
 
     least: Number | None = None
@@ -105,6 +105,7 @@ class Bounds:
     at_least: Number | None = None
     at_most: Number | None = None
     than: Mapping[int, int] = field(default_factory=dict)
+    beside: str = ""
     over_time: Temporal | None = None
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from testctl.core.temporal import SIGNALS
 from testctl.core.units import show_metric
 from testctl.plan.field_tables import RATIOS
+from testctl.plan.sweep_figures import FLOW
 from testctl.plan.temporal import MODES, WINDOW
 from testctl.plan.yaml_reader import Mapping as MappingNode
 from testctl.plan.yaml_reader import Node, Scalar, Sequence, parse
@@ -56,7 +57,7 @@ def _written(item: MappingNode, number: int) -> tuple[str, Written]:
         parts.append(f"± {texts['tolerance']}")
     text = " and ".join(parts) if "tolerance" not in texts else " ".join(parts)
     if than := _than(item.get("than")):
-        text += f" times that with {than}"
+        text += f" times that {than}"
     if mode:
         text = f"{what} {text}" + "".join(f", {word} {_text(item.get(word))}" for word in WINDOW if item.get(word))
     low, high = (any(key in texts for key in keys) for keys in (("min", "at_least"), ("max", "at_most")))
@@ -79,7 +80,9 @@ def _text(node: Node | None) -> str:
 
 def _than(node: Node | None) -> str:
     entries = node.entries if isinstance(node, MappingNode) else ()
-    return ", ".join(f"{key.text}={value.text}" for key, value in entries if isinstance(value, Scalar))
+    values = {key.text: value.text for key, value in entries if isinstance(value, Scalar)}
+    beside = f"of {values.pop(FLOW)}" if FLOW in values else ""
+    return " ".join(filter(None, [beside, "with " * bool(values) + ", ".join(f"{k}={v}" for k, v in values.items())]))
 
 
 def _flows(node: Node | None) -> tuple[str, ...]:

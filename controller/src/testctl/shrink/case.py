@@ -16,6 +16,7 @@ from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
 from testctl.plan.numbers import value_shown
 from testctl.plan.points import setting
+from testctl.plan.sweep_figures import FLOW
 from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
 from testctl.results.provenance import plan_of, point_of
@@ -186,8 +187,11 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
     values = {key: [text, case.than[key]] if key in case.than else text for key, text in ours.items()}
     left_out = ("name", "when", "than", "paper")
     expect = {"name": case.expectation.name, **{k: v for k, v in case.raw.items() if k not in left_out}}
+    beside = case.expectation.bounds.beside
+    if case.than or beside:
+        expect["than"] = dict(case.than) | ({FLOW: beside} if beside else {})
     if case.than:
-        expect |= {"when": {key: ours[key] for key in case.than}, "than": dict(case.than)}
+        expect["when"] = {key: ours[key] for key in case.than}
     own, filled = f"./{topology_file(case)}", dict(case.plan.topology.parameters)
     topology = {"topology": {own: filled} if filled else own} if case.plan.topology_text else {}
     return {
