@@ -129,8 +129,10 @@ def _print(card: Card, console: Console) -> None:
         )  # fmt: skip
     console.print(table)
     for cell in card.own:
-        for line in cell.why if cell.verdict != "pass" else ():
-            console.print(Text(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.criterion.name}: {line}"))
+        if cell.verdict != "pass":
+            for line in cell.why:
+                console.print(Text(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.criterion.name}: {line}"))
+            console.print(Text(f"  testctl show {cell.run.path} {cell.point[:8]}"), soft_wrap=True)
     console.print(f"digest  {card.digest}", highlight=False)
 
 
