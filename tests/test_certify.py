@@ -41,7 +41,7 @@ def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_bbr_beside_cubic(where: Path) -> None:
     plans = [word for name in CRITERIA for word in ("--plan", f"{name}.yaml")]
-    first = certify(where, "bbr", "--beside", "cubic", *plans, "--out", "card")
+    first = certify(where, "bbr", "--beside", " cubic", *plans, "--out", "card")
     assert first.returncode == 1, first.stdout + first.stderr
     assert max(len(line) for line in first.stdout.splitlines() if "testctl show" not in line) <= 80
     again = certify(where, "bbr", "--beside", "cubic", *plans, "--json")
@@ -65,6 +65,8 @@ def test_bbr_beside_cubic(where: Path) -> None:
     [
         (("bbr", "--quick", "--full"), 2, "--quick, --full: want one of the two"),
         (("nothing",), 2, "nothing"),
+        (("greedy,reno",), 2, "want the name of a congestion control, such as cubic; got 'greedy,reno'"),
+        (("bbr", "--beside", "reno, "), 2, "want the name of a congestion control, such as cubic; got ''"),
         (("bbr", "--beside", "nothing"), 2, "nothing"),
         (("bbr", "--out", "."), 2, "want a new directory, or one with a scorecard alone"),
         (("bbr", "--kernel", "6.0"), 2, "6.0"),

@@ -56,7 +56,14 @@ def run_of(criterion: Criterion, where: Path, *verdicts: str, found: float = 0.0
 
 
 def card_of(**cells: Cell) -> Card:
-    return Card({name: [cell] for name, cell in cells.items()}, "6.12.1", "quick", "2026-01-31T12:00:00+00:00", 1.5)
+    return Card(
+        {name: [cell] for name, cell in cells.items()},
+        "6.12.1",
+        "quick",
+        "2026-01-31T12:00:00+00:00",
+        1.5,
+        "testctl certify bbr --quick",
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,6 +113,7 @@ def test_the_page_and_the_json(criterion: Criterion, tmp_path: Path) -> None:
     assert "Few packets are lost: 2 points." in page
     assert 'href="../run &lt;b&gt;/report.html#/run/run &lt;b&gt;/point/' in page
     assert "<script" not in page
+    assert "<code>testctl certify bbr --quick</code>" in page
     document = json.loads(json.dumps(card.to_json()))
     (row,) = document["criteria"]
     assert list(row["results"]) == ["bbr", "cubic"]

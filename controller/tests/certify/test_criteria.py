@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from testctl.certify.criteria import BUDGETS, LEVELS, OF, load, plans
+from testctl.certify.criteria import BUDGETS, LEVELS, OF, chosen, load, plans
 from testctl_agent.spec.errors import PlanError
 
 PLAN = """
@@ -82,7 +82,11 @@ def test_the_kernel_is_every_hosts(file: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("RFC 9743, 5.2.1 (MUST): ", "", "about: want 'RFC NUMBER, SECTION (MUST or SHOULD or should): SENTENCE'"),
+        (
+            "RFC 9743, 5.2.1 (MUST): ",
+            "",
+            "about: want 'RFC NUMBER, SECTION (MUST or SHOULD or should or ought or scenario): SENTENCE'",
+        ),
         ("(MUST)", "(must)", "got 'RFC 9743, 5.2.1 (must): another flow keeps half'"),
         ("[tested, cc, [cubic, reno]]", "[other, cc, reno]", "no tuple sets tested.cc"),
     ],
@@ -99,3 +103,19 @@ def test_a_plan_that_compares_nothing_needs_the_tuple_too(file: Path) -> None:
     file.write_text("\n".join(line for line in lines if "than" not in line and "tested, cc" not in line))
     with pytest.raises(PlanError, match=r"harm\.yaml: want a tuple \[tested, cc, …\] for the congestion control"):
         load([file], "bbr", None, 1)
+
+
+def test_a_criterion_without_an_expectation(file: Path) -> None:
+    file.write_text(file.read_text().partition("expect:")[0])
+    with pytest.raises(
+        PlanError, match=r"harm\.yaml: want an expectation, which the criterion is judged by; there is none"
+    ):
+        load([file], "bbr", None, 1)
+
+
+def test_chosen_by_name_or_file(file: Path, tmp_path: Path) -> None:
+    assert [path.stem for path in chosen(["collapse", str(file), "collapse"])] == ["collapse", "harm"]
+    assert chosen([]) == plans()
+    (tmp_path / "collapse.yaml").write_text(PLAN)
+    with pytest.raises(PlanError, match="--plan: want plans of different names; two are named collapse"):
+        chosen(["collapse", str(tmp_path / "collapse.yaml")])

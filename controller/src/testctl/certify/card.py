@@ -70,6 +70,7 @@ class Card:
     """cells: congestion control -> its cells, in the order of the criteria; the first one is the one that is tested.
 
     started   UTC, ISO 8601
+    command   that makes it again
     budget    a word of BUDGETS
     """
 
@@ -78,6 +79,7 @@ class Card:
     budget: str
     started: str
     wall_s: float
+    command: str
 
     @property
     def cc(self) -> str:
@@ -98,8 +100,14 @@ class Card:
         return {verdict: counted[verdict] for verdict in VERDICTS if counted[verdict]}
 
     @property
+    def musts(self) -> str:
+        """ "2 of 10 fail"; of the criteria that MUST be evaluated."""
+        verdicts = [cell.verdict for cell in self.own if cell.criterion.level == "MUST"]
+        return f"{len(verdicts) - verdicts.count('pass')} of {len(verdicts)}"
+
+    @property
     def exit_code(self) -> int:
-        """3: a criterion can't be judged; 1: one that MUST be met is not; 0."""
+        """3: a criterion can't be judged; 1: one that MUST be evaluated fails; 0."""
         if any(cell.verdict in ("invalid", "skip") for cell in self.own):
             return 3
         return int(any(cell.verdict == "fail" and cell.criterion.level == "MUST" for cell in self.own))
@@ -110,6 +118,7 @@ class Card:
             "cc": self.cc,
             "kernel": self.kernel,
             "budget": self.budget,
+            "command": self.command,
             "digest": self.digest,
             "started": self.started,
             "wall_s": round(self.wall_s, 3),

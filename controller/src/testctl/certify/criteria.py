@@ -23,12 +23,15 @@ from testctl.system import checkout
 
 BUDGETS = {"quick": 1, "default": 2, "full": 0}
 """How many values together are in some point of each plan; 0: every combination."""
-LEVELS = ("MUST", "SHOULD", "should")
+LEVELS = ("MUST", "SHOULD", "should", "ought", "scenario")
+"""How the text asks for a criterion to be evaluated; scenario: it names the conditions alone."""
 OF = "RFC 9743"
 NOT_COVERED = {
     "5.2.2": "real-time congestion controls (RFC 8836): their media codecs; a stream of small messages stands for them",
     "5.3.1": "how it differs from RFC 2914 is explained and not measured",
+    "6.3": "wired paths: those of 6.1, which lose nothing but at the buffer",
     "6.2": "tunnels: no point has an encapsulation",
+    "7.2": "network circuit breakers (RFC 8084)",
     "7.4": "nodes with little power or memory; a slow link alone",
     "7.10": "multipath transport: a flow here has one path",
 }
@@ -67,6 +70,16 @@ def plans() -> list[Path]:
     return found
 
 
+def chosen(words: Sequence[str]) -> list[Path]:
+    """The files of these paths, or names of plans/certify/; all without any.  Raises PlanError for two of one name."""
+    own = {path.stem: path for path in plans()}
+    files = list(dict.fromkeys(own.get(word, Path(word)) for word in words)) or list(own.values())
+    names = [file.stem for file in files]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise PlanError(f"--plan: want plans of different names; two are named {twice}")
+    return files
+
+
 def load(files: Sequence[Path], cc: str, kernel: str | None, strength: int) -> list[Criterion]:
     """The criteria for one congestion control, in the order of their sections.  Raises PlanError."""
     wrong, criteria = [], []
@@ -85,6 +98,8 @@ def load(files: Sequence[Path], cc: str, kernel: str | None, strength: int) -> l
 def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
     of_kernel = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
     written = load_plan(file, metrics=metric_names(), rules=rules(), overrides=of_kernel)
+    if not written.expectations:
+        raise PlanError(f"{file}: want an expectation, which the criterion is judged by; there is none")
     match = _ABOUT.fullmatch(written.about)
     if match is None:
         raise PlanError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import sys
 import time
 from datetime import UTC, datetime
@@ -17,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import KernelName, own_kernel, report_jobs
@@ -42,8 +44,10 @@ def certify(
     quick: Annotated[bool, typer.Option("--quick", help="few points: each value of a criterion's plan once")] = False,
     full: Annotated[bool, typer.Option("--full", help="every point; without either each pair of values")] = False,
     only: Annotated[
-        list[Path] | None,
-        typer.Option("--plan", metavar="PLAN", help="only these criteria", autocompletion=complete.plans),
+        list[str] | None,
+        typer.Option(
+            "--plan", metavar="PLAN", help="only this criterion: a name of plans/certify, or a file; repeatable"
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -59,7 +63,8 @@ def certify(
 ) -> None:
     """A scorecard of a congestion control: what RFC 9743 asks of a new one, criterion by criterion.
 
-    Exit 0: it meets every criterion that is a MUST; 1: not every one; 2: bad input; 3: one could not be judged.
+    Exit 0: it meets the bounds of every criterion that MUST be evaluated; 1: not of every one; 2: bad input; 3: one can't
+    be judged.
     """
     from testctl.certify import criteria, page
     from testctl.certify.card import Card, cell_of
@@ -69,42 +74,61 @@ def certify(
 
     if quick and full:
         raise PlanError("--quick, --full: want one of the two")
-    names = list(dict.fromkeys([cc, *(name for name in beside.split(",") if name and beside != "none")]))
+    others = [name.strip() for name in beside.split(",")] if beside != "none" else []
+    names = list(dict.fromkeys([cc, *others]))
+    if wrong := next((name for name in names if not re.fullmatch("[a-z][a-z0-9_]{0,14}", name)), None):
+        raise PlanError(f"want the name of a congestion control, such as cubic; got {wrong!r}")
     budget = "quick" if quick else "full" if full else "default"
-    place = out or results / run_name(f"certify-{cc}")
+    place = out or _new(results / run_name(f"certify-{cc}"))
     page.check_out(place)
     tree = own_kernel(source, _BED, kernel) if source is not None else None
-    files, name = only or criteria.plans(), tree.name if tree else kernel
+    files, name = criteria.chosen(only or ()), tree.name if tree else kernel
     criteria_of = {each: criteria.load(files, each, name, criteria.BUDGETS[budget]) for each in names}
     testbed = find(_BED)
     for criterion in [] if tree else [c for of in criteria_of.values() for c in of]:
         testbed.check(criterion.plan)
     at_once = jobs or len(os.sched_getaffinity(0))
     started, clock = datetime.now(UTC), time.monotonic()
+    command = shlex.join(["testctl", *sys.argv[1:]])
     cells: dict[str, list[Cell]] = {}
     with interruptible():
         try:
             for each, of in criteria_of.items():
-                cells[each] = []
-                for criterion in of:
+                done = []
+                for number, criterion in enumerate(of, start=1):
                     points = criterion.plan.points
-                    print(f"{each}: {criterion.name}, {criterion.source}", file=sys.stderr)
+                    print(f"{each}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
                     ready = testbed.ready(points, Request(None, at_once, kernel=tree, commands=True))
                     options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
-                    done = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)))
-                    cells[each].append(cell_of(criterion, done))
+                    run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)))
+                    done.append(cell_of(criterion, run))
+                    print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
+                cells[each] = done
+                ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
+                took_s = time.monotonic() - clock
+                card = Card(
+                    cells, ", ".join(sorted(ran)), budget, started.isoformat(timespec="seconds"), took_s, command
+                )
+                written = page.write(card, place)
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
+            if cells:
+                print(f"scorecard so far, of {', '.join(cells)}: {place}", file=sys.stderr)
             sys.exit(INTERRUPTED)
-    ran = sorted({full for of in cells.values() for c in of for full in c.run.versions.get("kernels", {}).values()})
-    card = Card(cells, ", ".join(ran), budget, started.isoformat(timespec="seconds"), time.monotonic() - clock)
-    written = page.write(card, place)
     if as_json:
         print(json.dumps(card.to_json(), indent=1))
     else:
         _print(card, Console())
         print(f"scorecard  {written}")
     sys.exit(card.exit_code)
+
+
+def _new(place: Path) -> Path:
+    """The place, or another beside it where that is another call's."""
+    number, free = 2, place
+    while free.exists():
+        number, free = number + 1, place.with_name(f"{place.name}.{number:02}")
+    return free
 
 
 def _print(card: Card, console: Console) -> None:
@@ -131,8 +155,10 @@ def _print(card: Card, console: Console) -> None:
     for cell in card.own:
         if cell.verdict != "pass":
             for line in cell.why:
-                console.print(Text(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.criterion.name}: {line}"))
+                sign, criterion = VERDICT_LOOKS[cell.verdict].sign, cell.criterion
+                console.print(Text(f"{sign} {criterion.name} ({criterion.level}): {line}"))
             console.print(Text(f"  testctl show {cell.run.path} {cell.point[:8]}"), soft_wrap=True)
+    console.print(f"not met of what MUST be evaluated: {card.musts}", highlight=False)
     console.print(f"digest  {card.digest}", highlight=False)
 
 
