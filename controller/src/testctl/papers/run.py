@@ -16,15 +16,17 @@ from testctl.execution.options import Options
 from testctl.execution.run import Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
-from testctl.plan import Plan, load_plan
+from testctl.plan import CLAIM_PLANS, Plan, load_plan
 from testctl.results import collect_versions
 from testctl.system import checkout
 from testctl.testbeds.ready import ReadyTestbed
 
 
 def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
-    """The plans; by default all of plans/paper/.  Raises PlanError with the errors of all of them."""
-    chosen = list(files) or sorted((checkout.root() / "plans" / "paper").glob("*.yaml"))
+    """The plans; by default all of CLAIM_PLANS.  Raises PlanError with the errors of all of them."""
+    chosen = list(files) or [
+        plan for place in CLAIM_PLANS for plan in sorted(checkout.root().joinpath(*place).glob("*.yaml"))
+    ]
     plans, wrong = [], []
     first: dict[str, Path] = {}
     for file in chosen:
@@ -39,7 +41,7 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
     if wrong:
         raise PlanError("\n".join(wrong))
     if not plans:
-        raise PlanError(f"{checkout.root() / 'plans' / 'paper'}: want plans; there is none")
+        raise PlanError(f"{checkout.root() / 'plans'}: want plans in paper/ or rfc/; there is none")
     return plans
 
 

@@ -16,7 +16,7 @@ from testctl.plan.judge import (
     evaluate,
     verdict_alone,
 )
-from testctl.plan.load import load_plan, load_topology
+from testctl.plan.load import CLAIM_PLANS, load_plan, load_topology
 from testctl.plan.model import Assignment, Design, Expectation, FigureSpec, Flow, Plan
 from testctl.plan.overview import Overview, overview
 from testctl.plan.points import MAX_POINTS, coverage, expand

@@ -105,7 +105,8 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
         if (paper := expectation.paper) is None:
             continue
         points = judge.about(expectation)
-        ours, missing = _measure(judge, expectation, points)
+        over_time = expectation.bounds.over_time
+        ours, missing = (_held(judge, points), "") if over_time else _measure(judge, expectation, points)
         verdict: ClaimVerdict
         difference, within, text = None, None, missing
         if not points:
@@ -122,7 +123,7 @@ def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[Expecta
                 plan=plan.name,
                 claim=expectation.name,
                 source=paper.source,
-                metric=expectation.metric,
+                metric=f"{over_time.signal} over time" if over_time else expectation.metric,
                 than=_than(plan, expectation),
                 want=_want(expectation.bounds),
                 published=paper.published,
@@ -144,6 +145,12 @@ def _compare(paper: Paper, published: Number, ours: Ours, missing: str) -> tuple
     difference = (ours.mean / published - 1) * 100 if published else None
     near = abs(ours.mean - published) <= (paper.within + _ROUNDING) * abs(published)
     return ("reproduced" if near else "differs"), difference, ""
+
+
+def _held(judge: Judge, points: Sequence[Point]) -> Ours:
+    """Of a condition over time there is no value, but the points where it was judged."""
+    measured = sum(judge.measured(point.id).verdict in ("pass", "fail") for point in points)
+    return Ours(points=measured, selected=len(points))
 
 
 def _measure(judge: Judge, expectation: Expectation, points: Sequence[Point]) -> tuple[Ours, str]:

@@ -66,6 +66,9 @@ class ExpectReader:
             bounds = self._failure(fields)
         elif mode:
             bounds = Bounds(over_time=TemporalReader(fields).read())
+            if paper and not isinstance(paper.published, str):
+                place = fields.nodes["paper"].place
+                problems.add(place, f"{fields.who}paper: want a property as published with {mode}; got a number")
         else:
             bounds = self._bounds(fields, unit, paper, info.text if info else None)
         when = {}

@@ -50,7 +50,8 @@ from testctl.plan.zips import read_zips
 
 MAX_EXPECTATIONS = 500
 TEXT_NAME = "<plan>"
-PAPER_PLANS = ("plans", "paper")
+CLAIM_PLANS = (("plans", "paper"), ("plans", "rfc"))
+"""The directories whose plans hold claims."""
 CAPTURES = {bytes.fromhex(magic) for magic in ("a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1", "0a0d0d0a")}
 """Magic numbers of pcap and pcapng, in both byte orders."""
 
@@ -78,7 +79,7 @@ def load_plan(
     overrides   ENTITY.PARAM=VALUE words that replace or add a tuple and win over all others
     registry    the parameters there are; None: those of the agents
     topologies  where the topology files are; None: topology_dir()
-    paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/
+    paper       whether it has to hold claims of a paper; None: if it lies in plans/paper/ or plans/rfc/
     without     ENTITY.PARAM of tuples to leave out, as the user's explicit choice
     topology_text  the text of a topology that the plan names by its path; None: that file is read
     traces      path -> value of the files of values that the plan names by their paths; None: those files are read
@@ -336,10 +337,10 @@ def _check_expectations(plan: Plan, problems: Problems) -> None:
 
 
 def _of_paper(given: Path | str | bytes | Node) -> bool:
-    """Whether a plan's file is one of plans/paper/."""
+    """Whether a plan's file is one of CLAIM_PLANS."""
     if isinstance(given, bytes | Node) or (isinstance(given, str) and "\n" in given):
         return False
-    return Path(given).resolve().parts[-3:-1] == PAPER_PLANS
+    return Path(given).resolve().parts[-3:-1] in CLAIM_PLANS
 
 
 def _check_claims(plan: WrittenPlan, fields: Fields, problems: Problems) -> None:

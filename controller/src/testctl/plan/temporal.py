@@ -21,7 +21,7 @@ from testctl.plan.yaml_reader import Node, Scalar, Sequence, what
 MODES = ("eventually", "always")
 LIMITS = ("min", "max", "equals")
 WINDOW = ("after", "within", "until", "before", "while")
-WITH_MODES = ("name", *MODES, *LIMITS, *WINDOW, "flow", "when", "quantifier")
+WITH_MODES = ("name", *MODES, *LIMITS, *WINDOW, "flow", "when", "quantifier", "paper")
 _BEFORE = re.compile(rf"({NUMBER.pattern})\s+before")
 _LENGTH = re.compile(rf"({NUMBER.pattern})\s*(rtt|acks?)")
 _LONGEST = 10**9
