@@ -160,7 +160,7 @@ tuples: [[hosts, kernel, "6.12"], [bulk, bytes, 1MB]]
 
 
 def test_the_plans_of_the_project_are_found() -> None:
-    assert {"rate_limiter", "rfc6937_single_loss"} <= {plan.name for plan in load_papers([])}
+    assert {"rate_limiter", "rfc6937_single_loss", "rfc9937_figures"} <= {plan.name for plan in load_papers([])}
 
 
 def test_bad_plans_are_all_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from testctl.core.temporal import EVENTS, SIGNALS, Answers, Length, Limit, Moment, Temporal
 from testctl.metrics import metric_names
-from testctl.plan import Measured, Plan, evaluate, load_plan, schema
+from testctl.plan import Measured, Plan, evaluate, evaluate_claims, load_plan, schema
 from testctl.plan.written_bounds import written_bounds
 from testctl_agent.spec.errors import PlanError
 
@@ -85,6 +85,8 @@ def test_what_is_read(expect: str, want: Temporal, key: str) -> None:
         ("{always: cwnd, eventually: cwnd, min: 1}", "6:19: expect eventually cwnd 1: want eventually without always"),
         ("{always: cwnd, min: 1, metric: jain}", "6:41: expect always cwnd 1: want always without metric"),
         ("{always: cwnd, min: 1, tolerance: 2}", "6:44: expect always cwnd 1: want always without tolerance"),
+        ("{always: cwnd, min: 1, paper: {source: s, published: 2}}", "6:40: expect always cwnd 1: paper: want a "
+         "property as published with always; got a number"),
         ("{metric: jain, min: 1, after: loss}", "6:40: expect jain 1: want after with eventually or always; got it "
          "with metric"),
         ("{always: cwnd, min: 1, after: los}", "6:40: expect always cwnd 1: after: no event named los; did you mean "
@@ -170,6 +172,15 @@ def test_the_verdicts() -> None:
     assert points[0].reason == "n: cwnd of bulk: want 1; got 2"
     assert (expectation.metric, expectation.bounds) == ("", {})
     assert "cwnd of bulk was not judged" in evaluate(plan, results())[0][0].reason
+
+
+@pytest.mark.parametrize(("cubic", "want"), [("pass", "holds"), ("fail", "fails"), ("invalid", "not measured")])
+def test_a_claim_of_a_property(cubic: str, want: str) -> None:
+    plan = plan_of("{always: cwnd, max: 1, flow: bulk, paper: {source: s, published: one at most, why: Linux}}")
+    answers: list[Answers] = [{"always cwnd max 1.0": {"bulk": {"verdict": v}}} for v in ("pass", cubic)]
+    found = {p.id: Measured("pass", answers=of) for p, of in zip(plan.points, answers, strict=True)}
+    (claim,) = evaluate_claims(plan, found, evaluate(plan, found)[1])
+    assert (claim.verdict, claim.metric, claim.ours.mean, claim.ours.points) == (want, "cwnd over time", None, 2)
 
 
 def test_some_flows_and_some_points() -> None:

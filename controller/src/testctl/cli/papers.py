@@ -20,7 +20,9 @@ from testctl.execution.options import Options
 def papers(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PLAN]...", help="plans; none: plans/paper/ and plans/rfc/", autocompletion=complete.plans),
+        typer.Argument(
+            metavar="[PLAN]...", help="plans; none: plans/paper/ and plans/rfc/", autocompletion=complete.plans
+        ),
     ] = None,
     kernel: Annotated[
         str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")

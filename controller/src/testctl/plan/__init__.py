@@ -26,6 +26,7 @@ from testctl.plan.topology import topology_dir, topology_names
 from testctl.plan.written_bounds import Written, written_bounds
 
 __all__ = [
+    "CLAIM_PLANS",
     "CLAIM_VERDICTS",
     "MAX_POINTS",
     "Assignment",
