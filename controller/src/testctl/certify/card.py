@@ -24,7 +24,7 @@ class Cell:
     """A criterion's verdict for one congestion control.
 
     why    a sentence for each expectation: its bound and the values
-    point  the point that shows it: the worst of a failed expectation
+    point  the one that shows it: the worst of a failed expectation
     metric that expectation's
     """
 

@@ -70,10 +70,10 @@ def plans() -> list[Path]:
     return found
 
 
-def chosen(words: Sequence[str]) -> list[Path]:
+def chosen(given: Sequence[str]) -> list[Path]:
     """The files of these paths, or names of plans/certify/; all without any.  Raises PlanError for two of one name."""
     own = {path.stem: path for path in plans()}
-    files = list(dict.fromkeys(own.get(word, Path(word)) for word in words)) or list(own.values())
+    files = list(dict.fromkeys(own.get(name, Path(name)) for name in given)) or list(own.values())
     names = [file.stem for file in files]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise PlanError(f"--plan: want plans of different names; two are named {twice}")

@@ -63,8 +63,8 @@ def certify(
 ) -> None:
     """A scorecard of a congestion control: what RFC 9743 asks of a new one, criterion by criterion.
 
-    Exit 0: it meets the bounds of every criterion that MUST be evaluated; 1: not of every one; 2: bad input; 3: one can't
-    be judged.
+    Exit 0: it meets the bounds of every criterion that MUST be evaluated; 1: not of every one; 2: bad input; 3: one
+    can't be judged.
     """
     from testctl.certify import criteria, page
     from testctl.certify.card import Card, cell_of
@@ -124,7 +124,7 @@ def certify(
 
 
 def _new(place: Path) -> Path:
-    """The place, or another beside it where that is another call's."""
+    """The place, or one with a number behind it where that is another call's."""
     number, free = 2, place
     while free.exists():
         number, free = number + 1, place.with_name(f"{place.name}.{number:02}")

@@ -94,7 +94,7 @@ class Bounds:
     """The bounds of a metric, whose numbers are in its unit, or a condition on a signal over time.
 
     `at_least` and `at_most` are ratios to the same metric at the point where `than`
-    (assignment index -> level) is replaced, of the flow `beside` if that is not "".
+    (assignment index -> level) is replaced, of another flow if one is named.
     """
 
     least: Number | None = None
