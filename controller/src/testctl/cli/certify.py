@@ -76,8 +76,9 @@ def certify(
         raise PlanError("--quick, --full: want one of the two")
     others = [name.strip() for name in beside.split(",")] if beside != "none" else []
     names = list(dict.fromkeys([cc, *others]))
-    if wrong := next((name for name in names if not re.fullmatch("[a-z][a-z0-9_]{0,14}", name)), None):
-        raise PlanError(f"want the name of a congestion control, such as cubic; got {wrong!r}")
+    for word in names:
+        if not re.fullmatch("[a-z][a-z0-9_]{0,14}", word):
+            raise PlanError(f"want the name of a congestion control, such as cubic; got {word!r}")
     budget = "quick" if quick else "full" if full else "default"
     place = out or _new(results / run_name(f"certify-{cc}"))
     page.check_out(place)
