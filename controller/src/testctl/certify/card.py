@@ -101,7 +101,7 @@ class Card:
 
     @property
     def musts(self) -> str:
-        """ "2 of 10 fail"; of the criteria that MUST be evaluated."""
+        """How many of the criteria that MUST be evaluated do not pass: "2 of 9"."""
         verdicts = [cell.verdict for cell in self.own if cell.criterion.level == "MUST"]
         return f"{len(verdicts) - verdicts.count('pass')} of {len(verdicts)}"
 

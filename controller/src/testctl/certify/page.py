@@ -26,6 +26,8 @@ from testctl.results.layout import REPORT
 from testctl.system.temporary import ALL, temporary
 
 _ROOM = 100_000_000
+_FIGURES: dict[tuple[Path, str], Markup] = {}
+"""By the run and the point; drawn once."""
 
 
 def check_out(out: Path) -> None:
@@ -46,7 +48,9 @@ def write(card: Card, out: Path) -> Path:
 
 def render(card: Card, out: Path) -> str:
     """Links to the runs' reports are relative to `out`."""
-    shown = {cell.point: _figure(cell) for cell in card.own if cell.verdict == "fail" and cell.point}
+    for cell in card.own:
+        if cell.verdict == "fail" and (cell.run.path, cell.point) not in _FIGURES:  # the card is written several times
+            _FIGURES[cell.run.path, cell.point] = _figure(cell)
     env = Environment(
         loader=ChoiceLoader([PackageLoader("testctl.certify", "."), PackageLoader("testctl.report", ".")]),
         autoescape=True, undefined=StrictUndefined,
@@ -65,7 +69,7 @@ def render(card: Card, out: Path) -> str:
         few=FEW,
         took=show_time(card.wall_s * 1e9),
         not_covered=NOT_COVERED,
-        figures=shown,
+        figures=_FIGURES,
         link=link,
         css=Markup("".join(map(own_file, ("serve/static/app.css", "papers/scorecard.css", "certify/scorecard.css")))),
     )

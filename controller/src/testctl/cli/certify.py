@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,7 +81,9 @@ def certify(
         if not re.fullmatch("[a-z][a-z0-9_]{0,14}", word):
             raise PlanError(f"want the name of a congestion control, such as cubic; got {word!r}")
     budget = "quick" if quick else "full" if full else "default"
-    place = out or _new(results / run_name(f"certify-{cc}"))
+    started, clock = datetime.now(UTC), time.monotonic()
+    numbered = (results / run_name(f"certify-{cc}", started, number) for number in count(1))
+    place = out or next(place for place in numbered if not place.exists())
     page.check_out(place)
     tree = own_kernel(source, _BED, kernel) if source is not None else None
     files, name = criteria.chosen(only or ()), tree.name if tree else kernel
@@ -89,7 +92,6 @@ def certify(
     for criterion in [] if tree else [c for of in criteria_of.values() for c in of]:
         testbed.check(criterion.plan)
     at_once = jobs or len(os.sched_getaffinity(0))
-    started, clock = datetime.now(UTC), time.monotonic()
     command = shlex.join(["testctl", *sys.argv[1:]])
     cells: dict[str, list[Cell]] = {}
     with interruptible():
@@ -122,14 +124,6 @@ def certify(
         _print(card, Console())
         print(f"scorecard  {written}")
     sys.exit(card.exit_code)
-
-
-def _new(place: Path) -> Path:
-    """The place, or one with a number behind it where that is another call's."""
-    number, free = 2, place
-    while free.exists():
-        number, free = number + 1, place.with_name(f"{place.name}.{number:02}")
-    return free
 
 
 def _print(card: Card, console: Console) -> None:
