@@ -59,7 +59,6 @@ def card_of(**cells: Cell) -> Card:
     return Card(
         {name: [cell] for name, cell in cells.items()},
         "6.12.1",
-        "quick",
         "2026-01-31T12:00:00+00:00",
         1.5,
         "testctl certify bbr --quick",

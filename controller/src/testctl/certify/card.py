@@ -71,12 +71,10 @@ class Card:
 
     started   UTC, ISO 8601
     command   that makes it again
-    budget    a word of BUDGETS
     """
 
     cells: Mapping[str, Sequence[Cell]]
     kernel: str
-    budget: str
     started: str
     wall_s: float
     command: str
@@ -117,7 +115,6 @@ class Card:
             "kind": KIND,
             "cc": self.cc,
             "kernel": self.kernel,
-            "budget": self.budget,
             "command": self.command,
             "digest": self.digest,
             "started": self.started,

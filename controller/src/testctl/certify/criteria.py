@@ -21,16 +21,16 @@ from testctl.plan.subset import counterparts, subset
 from testctl.rules import rules
 from testctl.system import checkout
 
-BUDGETS = {"quick": 1, "default": 2, "full": 0}
-"""How many values together are in some point of each plan; 0: every combination."""
+EVERY = 0
+"""In place of how many values together are in some point of each plan: every combination."""
 LEVELS = ("MUST", "SHOULD", "should", "ought", "scenario")
 """How the text asks for a criterion to be evaluated; scenario: it names the conditions alone."""
 OF = "RFC 9743"
 NOT_COVERED = {
     "5.2.2": "real-time congestion controls (RFC 8836): their media codecs; a stream of small messages stands for them",
     "5.3.1": "how it differs from RFC 2914 is explained and not measured",
-    "6.3": "wired paths: those of 6.1, which lose nothing but at the buffer",
     "6.2": "tunnels: no point has an encapsulation",
+    "6.3": "wired paths: those of 6.1, which lose nothing but at the buffer",
     "7.2": "network circuit breakers (RFC 8084)",
     "7.4": "nodes with little power or memory; a slow link alone",
     "7.10": "multipath transport: a flow here has one path",

@@ -80,14 +80,14 @@ def certify(
     for word in names:
         if not re.fullmatch("[a-z][a-z0-9_]{0,14}", word):
             raise PlanError(f"want the name of a congestion control, such as cubic; got {word!r}")
-    budget = "quick" if quick else "full" if full else "default"
     started, clock = datetime.now(UTC), time.monotonic()
     numbered = (results / run_name(f"certify-{cc}", started, number) for number in count(1))
     place = out or next(place for place in numbered if not place.exists())
     page.check_out(place)
     tree = own_kernel(source, _BED, kernel) if source is not None else None
+    strength = 1 if quick else criteria.EVERY if full else 2
     files, name = criteria.chosen(only or ()), tree.name if tree else kernel
-    criteria_of = {each: criteria.load(files, each, name, criteria.BUDGETS[budget]) for each in names}
+    criteria_of = {each: criteria.load(files, each, name, strength) for each in names}
     testbed = find(_BED)
     for criterion in [] if tree else [c for of in criteria_of.values() for c in of]:
         testbed.check(criterion.plan)
@@ -109,9 +109,7 @@ def certify(
                 cells[each] = done
                 ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
                 took_s = time.monotonic() - clock
-                card = Card(
-                    cells, ", ".join(sorted(ran)), budget, started.isoformat(timespec="seconds"), took_s, command
-                )
+                card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
                 written = page.write(card, place)
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
