@@ -6,9 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from testctl.certify.criteria import NOT_COVERED, Criterion
+from testctl.plan import Plan
+from testctl.plan.judge import Judge
 from testctl.report.expectations import judged
 from testctl.results import Run, run_digest
 from testctl.results.layout import SCORECARD
@@ -26,6 +29,8 @@ class Cell:
     why    a sentence for each expectation: its bound and the values
     point  the one that shows it: the worst of a failed expectation
     metric that expectation's
+    by     its name
+    shrunk the smallest set of tuples that still fails, in words, and a plan of it; None: not searched
     """
 
     criterion: Criterion
@@ -34,6 +39,8 @@ class Cell:
     why: tuple[str, ...]
     point: str
     metric: str = ""
+    by: str = ""
+    shrunk: tuple[str, Path] | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,6 +50,7 @@ class Cell:
             "points": len(self.criterion.tested),
             "run": str(self.run.path),
             "digest": self.run.digest,
+            **({"smallest": self.shrunk[0], "plan": str(self.shrunk[1])} if self.shrunk else {}),
         }
 
 
@@ -56,13 +64,32 @@ def cell_of(criterion: Criterion, run: Run) -> Cell:
     if wrong:
         why = tuple(f"{e.name}: {e.detail}" for e in wrong)
     elif verdict == "pass":
-        why = tuple(f"{e.name}: {e.metric} {e.bound}, found {e.observed}" for e in expectations)
+        of = _ratios(criterion.plan, run)
+        why = tuple(f"{e.name}: {e.metric} {e.bound}, found {of.get(e.name, e.observed)}" for e in expectations)
         why = why or ("it is the one that others are compared with",)
     else:
         why = (found[verdict].reason if verdict in found else "no point was run",)
     first = {item["name"]: item["points"][0] for item in run.summary.get("expectations", []) if item["points"]}
     worst = first[wrong[0].name] if wrong else found[verdict].id if verdict in found else ""
-    return Cell(criterion, run, verdict, why, worst, wrong[0].metric if wrong else "")
+    metric, by = (wrong[0].metric, wrong[0].name) if wrong else ("", "")
+    return Cell(criterion, run, verdict, why, worst, metric, by)
+
+
+def _ratios(plan: Plan, run: Run) -> dict[str, str]:
+    """Of each expectation that compares, by its name: "0.71 … 1.9 times as much"."""
+    judge, found = Judge(plan, {point.id: point.measured for point in run.points}), {}
+    for expectation in plan.expectations:
+        compared = expectation.bounds.than or expectation.bounds.beside
+        pairs = [
+            judge.values(expectation, point, flow)
+            for point in (judge.about(expectation) if compared else ())
+            for flow in judge.flows(expectation, point)
+        ]
+        ratios = [float(value) / base for value, base in pairs if base]
+        if ratios:
+            ends = dict.fromkeys(f"{end:.2g}" for end in (min(ratios), max(ratios)))
+            found[expectation.name] = f"{' … '.join(ends)} times as much"
+    return found
 
 
 @dataclass(frozen=True)
@@ -89,8 +116,8 @@ class Card:
 
     @property
     def digest(self) -> str:
-        """sha256 over sorted lines `<congestion control> <plan> <digest of its run>`."""
-        return run_digest((f"{cc} {c.criterion.plan.name}", c.run.digest) for cc, of in self.cells.items() for c in of)
+        """sha256 over sorted lines `<congestion control> <criterion> <digest of its run>`."""
+        return run_digest((f"{cc} {c.criterion.key}", c.run.digest) for cc, of in self.cells.items() for c in of)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -123,7 +150,7 @@ class Card:
             "counts": self.counts,
             "criteria": [
                 {
-                    "name": cells[0].criterion.plan.name,
+                    "name": cells[0].criterion.key,
                     "source": cells[0].criterion.source,
                     "level": cells[0].criterion.level,
                     "about": cells[0].criterion.about,

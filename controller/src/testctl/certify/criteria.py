@@ -45,12 +45,15 @@ _KEY = "tested.cc"
 class Criterion:
     """A criterion as a plan for one congestion control.
 
+    key     the file's name without its end: "high_loss"
     source  "RFC 9743, 5.1.3"
     level   one of LEVELS: how the text asks for it
     about   the plan's sentence
+    plan    named "high_loss-bbr", so that runs of other congestion controls are not its earlier ones
     tested  ids of the points that count; others are there to be compared with
     """
 
+    key: str
     source: str
     level: str
     about: str
@@ -59,7 +62,7 @@ class Criterion:
 
     @property
     def name(self) -> str:
-        return self.plan.name.replace("_", " ")
+        return self.key.replace("_", " ")
 
 
 def plans() -> list[Path]:
@@ -118,8 +121,8 @@ def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
     )
     only = {at: frozenset({level})}
     judged = [replace(e, when={**e.when, at: e.when.get(at, only[at]) & only[at]}) for e in plan.expectations]
-    plan = replace(plan, expectations=tuple(judged))
+    plan = replace(plan, name=f"{written.name}-{cc}", expectations=tuple(judged))
     own = [point for point in plan.points if point.levels[at] == level]
     some = covering([point.levels for point in own], strength) if strength else range(len(own))
     ids = frozenset(own[number].id for number in some)
-    return Criterion(match[1], match[3], match[4], subset(plan, ids | counterparts(plan, ids)), ids)
+    return Criterion(written.name, match[1], match[3], match[4], subset(plan, ids | counterparts(plan, ids)), ids)

@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from testctl.certify.card import Card, Cell
 
 _BED = "lab"
+_MOST_RUNS = 60
+"""Of a point, when it is shrunk."""
 
 
 def certify(
@@ -50,6 +53,9 @@ def certify(
             "--plan", metavar="PLAN", help="only this criterion: a name of plans/certify, or a file; repeatable"
         ),
     ] = None,
+    shrink: Annotated[
+        bool, typer.Option("--shrink", help="search the smallest set of tuples that still fails, of each worst point")
+    ] = False,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -111,6 +117,9 @@ def certify(
                 took_s = time.monotonic() - clock
                 card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
                 written = page.write(card, place)
+            if shrink:
+                cells[cc] = [_shrunk(cell, results, at_once) for cell in cells[cc]]
+                written = page.write(card, place)
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
             if cells:
@@ -122,6 +131,28 @@ def certify(
         _print(card, Console())
         print(f"scorecard  {written}")
     sys.exit(card.exit_code)
+
+
+def _shrunk(cell: Cell, results: Path, jobs: int) -> Cell:
+    """The cell with the smallest set of tuples with which its worst point fails; the same where it can't be searched."""
+    from testctl.shrink.case import open_case
+    from testctl.shrink.command import run_search
+
+    if cell.verdict != "fail" or not cell.by:
+        return cell
+    print(f"shrinks {cell.criterion.name}: {cell.by}", file=sys.stderr)
+    try:
+        case = open_case(cell.run, cell.point, cell.by)
+        directory = results / "shrink" / f"{case.run.name}-{case.point.id}"
+        ended = run_search(case, directory, jobs=jobs, probes=0, most=_MOST_RUNS, told_of=lambda trial: None)
+    except PlanError as error:
+        print(f"  {error}", file=sys.stderr)
+        return cell
+    if ended.interrupted:
+        raise KeyboardInterrupt
+    words = " ".join(f"{entity}.{param}={value}" for entity, param, value in ended.found.smallest)
+    print(f"  {words}{f' ({ended.why})' if ended.why else ''}", file=sys.stderr)
+    return replace(cell, shrunk=(words, ended.plan))
 
 
 def _print(card: Card, console: Console) -> None:
@@ -150,6 +181,8 @@ def _print(card: Card, console: Console) -> None:
             for line in cell.why:
                 sign, criterion = VERDICT_LOOKS[cell.verdict].sign, cell.criterion
                 console.print(Text(f"{sign} {criterion.name} ({criterion.level}): {line}"))
+            if cell.shrunk:
+                console.print(Text(f"  smallest: {cell.shrunk[0]}"))
             console.print(Text(f"  testctl show {cell.run.path} {cell.point[:8]}"), soft_wrap=True)
     console.print(f"not met of what MUST be evaluated: {card.musts}", highlight=False)
     console.print(f"digest  {card.digest}", highlight=False)

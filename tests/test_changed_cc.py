@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line of a congestion control is changed: which points and metrics moved, and which tuples does it take?"""
+"""Congestion controls that a developer changed or wrote, in a kernel of their own.
+
+One line of AReno is changed: which points and metrics moved, and which tuples does it take?  And the control of
+`certify`: a congestion control without backoff is told apart by each criterion that asks for it, Reno by none.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +22,30 @@ pytestmark = [pytest.mark.long, pytest.mark.lab, pytest.mark.timeout(3600)]
 
 LINE = "	return areno_reduce(s, w->cwnd, rtt_us, areno_level(s, rtt_us));"
 CHANGED = "	return areno_reduce(s, w->cwnd, rtt_us, areno_level(s, rtt_us)) / 8 + 2;"
+NO_BACKOFF = """// SPDX-License-Identifier: GPL-2.0
+#include "testctl_cc.h"
+
+struct no_backoff_state {
+	u32 unused;
+};
+
+static void no_backoff_ack(void *state, const struct cc_event *e, struct cc_window *w)
+{
+	w->cwnd = 200;
+}
+
+static u32 no_backoff_loss(void *state, const struct cc_event *e, const struct cc_window *w)
+{
+	return 200;
+}
+
+static const struct cc_growth no_backoff_growth = {
+	.ack = no_backoff_ack,
+	.loss = no_backoff_loss,
+};
+
+TESTCTL_CC(no_backoff, no_backoff)
+"""
 PLAN = """
 about: AReno and CUBIC after a loss
 topology: pair
@@ -44,10 +72,11 @@ def call(where: Path, *words: str, root: Path | None = None) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.fixture
-def other(tmp_path: Path) -> Iterator[Path]:
-    """The checkout with one line of AReno changed; the kernel that it gave is removed afterwards."""
-    root = tmp_path / "other"
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout with one line of AReno changed and a congestion control more, and its kernel."""
+    place = tmp_path_factory.mktemp("changed")
+    root = place / "other"
     (root / "lab").mkdir(parents=True)
     for path in checkout.root().iterdir():
         if path.name not in ("lab", "results"):
@@ -62,9 +91,9 @@ def other(tmp_path: Path) -> Iterator[Path]:
             assert text.count(LINE) == 1
             text = text.replace(LINE, CHANGED)
         (root / "lab" / "cc" / path.name).write_text(text, encoding="utf-8")
-    _, said = call(tmp_path, "lab", "build", "6.12", root=root)
-    yield root
-    print(said)
+    (root / "lab" / "cc" / "tcp_no_backoff.c").write_text(NO_BACKOFF, encoding="utf-8")
+    print(call(place, "lab", "build", "6.12", root=root)[1])
+    return root
 
 
 def found(where: Path, run: str, cc: str) -> dict[str, Any]:
@@ -92,3 +121,26 @@ def test_compare_names_what_moved_and_shrink_the_tuples(tmp_path: Path, other: P
     smallest = [tuple(words) for words in json.loads(said)["smallest"]]
     assert ("hosts", "cc") in [words[:2] for words in smallest]
     assert ("hosts", "tso") not in [words[:2] for words in smallest]
+
+
+def test_certify_finds_what_does_not_back_off(tmp_path: Path, other: Path) -> None:
+    criteria = ("collapse", "high_loss", "harm_reno", "no_feedback")
+    plans = [word for name in criteria for word in ("--plan", name)]
+    code, said = call(tmp_path, "certify", "no_backoff", "--beside", "reno", "--quick", *plans, "--json", root=other)
+    print(said)
+    assert code == 1
+    card = {row["name"]: row["results"] for row in json.loads(said)["criteria"]}
+    for name in criteria:
+        assert card[name]["reno"]["verdict"] == "pass", name
+        assert card[name]["no_backoff"]["verdict"] == "fail", name
+    (sent,) = {int(count) for line in card["collapse"]["no_backoff"]["why"]
+               for count in re.findall(r"want at most 2000; got (\d+)", line)}  # fmt: skip
+    assert sent > 5000, "half of its packets are lost, and after each timeout it goes on with a window of 200"
+    plan = ("--plan", "collapse", "--shrink")
+    code, said = call(tmp_path, "certify", "no_backoff", "--beside", "none", "--quick", *plan, "--json", root=other)
+    print(said)
+    cell = json.loads(said)["criteria"][0]["results"]["no_backoff"]
+    smallest = cell["smallest"].split(" ")
+    assert "tested.cc=no_backoff" in smallest
+    assert any(word.startswith("switch.fate=lose") for word in smallest), smallest
+    assert Path(cell["plan"]).is_file()
