@@ -77,7 +77,7 @@ def cell_of(criterion: Criterion, run: Run) -> Cell:
 
 def _ratios(plan: Plan, run: Run) -> dict[str, str]:
     """Of each expectation that compares, by its name: "0.71 … 1.9 times as much"."""
-    judge, found = Judge(plan, {point.id: point.measured for point in run.points}), {}
+    judge, shown = Judge(plan, {point.id: point.measured for point in run.points}), {}
     for expectation in plan.expectations:
         compared = expectation.bounds.than or expectation.bounds.beside
         pairs = [
@@ -88,8 +88,8 @@ def _ratios(plan: Plan, run: Run) -> dict[str, str]:
         ratios = [float(value) / base for value, base in pairs if base]
         if ratios:
             ends = dict.fromkeys(f"{end:.2g}" for end in (min(ratios), max(ratios)))
-            found[expectation.name] = f"{' … '.join(ends)} times as much"
-    return found
+            shown[expectation.name] = f"{' … '.join(ends)} times as much"
+    return shown
 
 
 @dataclass(frozen=True)

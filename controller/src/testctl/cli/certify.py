@@ -150,9 +150,9 @@ def _shrunk(cell: Cell, results: Path, jobs: int) -> Cell:
         return cell
     if ended.interrupted:
         raise KeyboardInterrupt
-    words = " ".join(f"{entity}.{param}={value}" for entity, param, value in ended.found.smallest)
-    print(f"  {words}{f' ({ended.why})' if ended.why else ''}", file=sys.stderr)
-    return replace(cell, shrunk=(words, ended.plan))
+    smallest = " ".join(f"{entity}.{param}={value}" for entity, param, value in ended.found.smallest)
+    print(f"  {smallest}{f' ({ended.why})' if ended.why else ''}", file=sys.stderr)
+    return replace(cell, shrunk=(smallest, ended.plan))
 
 
 def _print(card: Card, console: Console) -> None:
