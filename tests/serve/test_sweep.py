@@ -75,3 +75,19 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
     page.goto(shared)
     wait(page, "run")
     page.locator("figure.sweep", has_text="throughput_bps over").get_by_text("quartiles").wait_for()
+
+
+def test_a_heat_map_is_as_wide_as_its_place_and_has_its_second_parameter(run: Any, address: str, page: Any) -> None:
+    page.goto(f"{address}#/run/{run.name}?figure=metric,saturation,switch.delay,,,")
+    wait(page, "run")
+    page.locator("details label select").first.select_option("heatmap")
+    page.get_by_role("heading", name="saturation over switch.delay by hosts.cc").wait_for()
+    figure = page.locator("figure.sweep", has_text="saturation over switch.delay by hosts.cc")
+    figure.get_by_text("mean, from least to greatest").wait_for()
+    plot = figure.locator(".plot")
+    plot.scroll_into_view_if_needed()
+    plot.locator("canvas").wait_for()
+    drawn, high = plot.locator("canvas").evaluate("(one) => [one.clientWidth, one.clientHeight]")
+    wide = plot.evaluate("(one) => one.clientWidth")
+    assert 0.9 * wide <= drawn <= wide
+    assert high > 96, "the rows, and above them the legend"

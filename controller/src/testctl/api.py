@@ -120,9 +120,9 @@ class Run:
     def figure(
         self, metric: str, x: str = "", by: str = "", facet: str = "", *, flow: str = "", kind: str = "metric"
     ) -> Chart:
-        """The same as a figure, which a notebook shows and `save` writes.  kind: metric, box or cdf (without x).
+        """The same as a figure, which a notebook shows and `save` writes.
 
-        Raises PlanError, naming what there is.
+        kind: metric, box, heatmap (with `by`) or cdf (without x).  Raises PlanError, naming what there is.
         """
         from testctl.charts.swept import swept
         from testctl.report.sweep import sweep_of

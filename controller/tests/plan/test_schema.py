@@ -43,6 +43,7 @@ PLAN: dict[str, Any] = {
         {"kind": "metric", "metric": "jain", "x": "g.cc", "by": "left:right.rate", "facet": "g.tso"},
         {"kind": "cdf", "metric": "jain", "by": "g.cc", "title": "b", "when": {"g.cc": "reno"}, "flow": "bulk"},
         {"kind": "box", "metric": "throughput_bps", "x": "g.cc"},
+        {"kind": "heatmap", "metric": "goodput_bps", "x": "g.cc", "by": "g.tso", "flow": "bulk"},
     ],
 }
 
@@ -135,6 +136,8 @@ def test_takes_every_plan_of_the_project(validator: Draft202012Validator, path: 
         (("figures",), [{"kind": "metric", "metric": "jain", "x": "g.cc", "bin": "1ms"}]),
         (("figures",), [{"kind": "cdf", "metric": "jain", "x": "g.cc"}]),
         (("figures",), [{"kind": "box", "metric": "jain"}]),
+        (("figures",), [{"kind": "heatmap", "metric": "jain", "x": "g.cc"}]),
+        (("figures",), [{"kind": "heatmap", "metric": "jain", "x": "g.cc", "by": "g.tso", "bin": "1ms"}]),
         (("figures",), [{"title": "a", "when": {"cc": 1}}]),
         (("expect", 0, "mx"), 1),
         (("expect", 0), {"metric": "throughput_bps"}),

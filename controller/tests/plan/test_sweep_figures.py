@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the kinds metric, cdf and box: what is read, and what is refused before anything runs."""
+"""Figures of the kinds metric, cdf, box and heatmap: what is read, and what is refused before anything runs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ figures:
   - {kind: metric, metric: jain, x: switch.delay, by: hosts.cc, facet: hosts.gro_flush, when: {hosts.gro_flush: [1us, 2us]}}
   - {kind: cdf, metric: throughput_bps, by: hosts.cc, flow: bulk}
   - {kind: box, title: Mine, metric: rtt_p99_us, x: hosts.gro_flush}
+  - {kind: heatmap, metric: throughput_bps, flow: bulk, x: hosts.cc, by: hosts.gro_flush, facet: switch.delay}
 """  # noqa: E501
 READ = (
     FigureSpec(
@@ -28,6 +29,10 @@ READ = (
     ),
     FigureSpec("throughput_bps by hosts.cc", "cdf", metric="throughput_bps", by="hosts.cc", flow="bulk"),
     FigureSpec("Mine", "box", metric="rtt_p99_us", x="hosts.gro_flush"),
+    FigureSpec(
+        "throughput_bps over hosts.cc by hosts.gro_flush for each switch.delay", "heatmap", metric="throughput_bps",
+        flow="bulk", x="hosts.cc", by="hosts.gro_flush", facet="switch.delay",
+    ),
 )  # fmt: skip
 
 
@@ -42,6 +47,11 @@ WRONG = {
     "[{kind: metric, x: hosts.cc}]": "4:11: figure 1: want a field metric; got none",
     "[{kind: metric, metric: jain}]": "4:11: figure 1: want a field x; got none",
     "[{kind: box, metric: jain}]": "4:11: figure 1: want a field x; got none",
+    "[{kind: heatmap, x: hosts.cc, by: switch.delay}]": "4:11: figure 1: want a field metric; got none",
+    "[{kind: heatmap, metric: jain, by: hosts.cc}]": "4:11: figure 1: want a field x; got none",
+    "[{kind: heatmap, metric: jain, x: hosts.cc}]": "4:11: figure 1: want a field by; got none",
+    "[{kind: heatmap, metric: jain, x: hosts.cc, by: hosts.cc}]": "4:58: figure 1: by: want another parameter than "
+    "x; got hosts.cc",
     "[{kind: cdf}]": "4:11: figure 1: want a field metric; got none",
     "[{kind: metric, metric: jian, x: hosts.cc}]": "4:34: figure 1: no metric named jian; did you mean jain?",
     "[{kind: metric, metric: stall_cause, x: hosts.cc}]": "4:34: figure 1: metric: want one that is a number; "
@@ -59,10 +69,10 @@ WRONG = {
     "most 8 values; got hosts.gro_flush with 9",
     "[{kind: metric, metric: jain, x: hosts.cc, bin: 1ms}]": "4:58: figure 1: bin: want it in a figure of kind "
     "throughput, connections, cwnd, rtt, queue, sequence, time_sequence; got kind metric",
-    "[{kind: cdf, metric: jain, x: hosts.cc}]": "4:40: figure 1: x: want it in a figure of kind metric, box; "
+    "[{kind: cdf, metric: jain, x: hosts.cc}]": "4:40: figure 1: x: want it in a figure of kind metric, box, heatmap; "
     "got kind cdf",
-    "[{title: a, by: hosts.cc}]": "4:26: figure 1: by: want it in a figure of kind slowdown, fct, metric, cdf, box; "
-    "got kind throughput",
+    "[{title: a, by: hosts.cc}]": "4:26: figure 1: by: want it in a figure of kind slowdown, fct, metric, cdf, box, "
+    "heatmap; got kind throughput",
 }
 
 
@@ -82,3 +92,6 @@ def test_more_values_than_an_axis_can_show_are_refused(plan_of: Load) -> None:
     text = f"tuples: [[switch, delay, [{TOO_MANY}]]]\nfigures: [{{kind: box, metric: jain, x: switch.delay}}]"
     with pytest.raises(PlanError, match=r"x: want a parameter of at most 60 values; got switch.delay with 61"):
         plan_of(text)
+    rows = text.replace("{kind: box, metric: jain, x", "{kind: heatmap, metric: jain, x: hosts.cc, by")
+    with pytest.raises(PlanError, match=r"by: want a parameter of at most 60 values; got switch.delay with 61"):
+        plan_of(rows.replace("tuples: [", "tuples: [[hosts, cc, [cubic, reno]], "))

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from testctl.charts import Chart, save
-from testctl.charts.sweep_data import Cell, Sweep
+from testctl.charts.heatmap import NUMBERED
+from testctl.charts.sweep_data import Cell, Line, Panel, Sweep
 from testctl.charts.swept import swept
 from testctl.core.units import unit_of
 from testctl.plan import FigureSpec
@@ -18,6 +20,7 @@ from testctl.report.figures import paper_figures
 from testctl.report.plan_charts import bounds_of
 from testctl.report.sweep import axis_of, sweep_of
 from testctl.report.sweep_choice import asked_spec, sweeps_of
+from testctl.report.sweep_terminal import plot
 from testctl.results import Run
 from testctl_agent.spec.errors import PlanError
 
@@ -218,6 +221,80 @@ def test_a_figure_of_several_flows_says_what_its_values_are(run: Run) -> None:
     assert "values: greatest of all flows" in sweep_of(spec, points).caption
     assert sweep_of(dataclasses.replace(spec, flow="a"), points).panels[0].lines[0].cells[0].y == 1e6
     assert sweep_of(dataclasses.replace(spec, metric="jain"), points).of == ""
+
+
+HEATMAP = FigureSpec(
+    "a", "heatmap", metric="saturation", x="switch.delay", by="switch.buffer", when={"hosts.cc": ("reno",)}
+)
+
+
+def test_a_heatmap_has_the_mean_of_each_cell_and_its_number(run: Run) -> None:
+    found = sweep_of(HEATMAP, run.points)
+    chart = swept(found, [(0.6, "at least 0.6")])
+    at = {(row["by"], row["x text"]): row for row in rows(chart)}
+    cell = at["15kB", "10ms"]
+    assert cell["y"] == pytest.approx((0.65 + 0.68 + 0.71) / 3)
+    assert (cell["words"], cell["value"], cell["range"], cell["n"]) == ("0.68", "0.68", "0.65 … 0.71", 3)
+    assert [at["15kB", delay]["light"] for delay in ("1ms", "10ms", "30ms")] == [True, True, False]
+    gap = at["60kB", "3ms"]
+    assert (gap["y"], gap["words"], gap["value"], gap["n"]) == (None, "–", "–", 0)
+    assert chart.note == (
+        "mean, from least to greatest of 3 points each (repeat); 3 of 36 points have no value: 3 invalid"
+    )
+    assert marks(chart) == ["rect", "rect", "text", "text", "text"]
+    encoding = chart.spec["layer"][1]["encoding"]
+    assert encoding["x"]["scale"]["domain"] == ["1ms", "3ms", "10ms", "30ms"]
+    assert encoding["y"]["scale"]["domain"] == ["250kB", "60kB", "15kB"]
+    least, most = encoding["color"]["scale"]["domain"]
+    assert (least, most) == pytest.approx((0.26, 0.97))
+    assert encoding["color"]["scale"]["type"] == "linear"
+    assert chart.more["table"]["rows"][0][1:3] == ["0.97 (0.97 … 0.97, 3 points)"] * 2
+
+
+def test_a_heatmap_is_drawn_with_its_numbers(run: Run, tmp_path: Path) -> None:
+    drawn = save([swept(sweep_of(HEATMAP, run.points))], tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert all(f">{words}<" in drawn for words in ("0.68", "0.26", "–", "1ms", "250kB"))
+    assert "#fde725" in drawn or "rgb(253, 231, 37)" in drawn
+    panels = dataclasses.replace(HEATMAP, when={}, facet="hosts.cc")
+    chart = swept(sweep_of(panels, run.points))
+    assert chart.spec["columns"] == 2
+    assert all(save([chart], tmp_path / f"b{kind}").stat().st_size > 1000 for kind in (".svg", ".png", ".pdf"))
+
+
+@pytest.mark.parametrize(("count", "numbered"), [(NUMBERED, True), (NUMBERED + 1, False)])
+def test_many_columns_have_no_room_for_numbers(run: Run, count: int, numbered: bool) -> None:
+    names = tuple(f"name{n}" for n in range(count))
+    found = dataclasses.replace(
+        sweep_of(HEATMAP, run.points), x=axis_of("hosts.cc", names), by=axis_of("a.b", ["one"]),
+        panels=(Panel("", (Line("one", tuple(Cell((float(n),)) for n in range(count))),)),),
+    )  # fmt: skip
+    chart = swept(found)
+    assert ("text" in marks(chart)) == numbered
+    assert chart.more["wide"]
+
+
+def test_colours_are_logarithmic_where_the_metric_is_and_equal_values_have_one(run: Run) -> None:
+    first = run.points[0]
+    at = [(("a", "x", n % 2), ("a", "y", n // 2)) for n in range(4)]
+    wide = [dataclasses.replace(first, id=f"p{n}", metrics={"bulk": {"x_us": 10.0**n}}, tuples=at[n]) for n in range(4)]
+    spec = FigureSpec("a", "heatmap", metric="x_us", x="a.x", by="a.y")
+    scale = swept(sweep_of(spec, wide)).spec["layer"][1]["encoding"]["color"]
+    assert (scale["scale"]["type"], scale["legend"]["values"]) == ("log", [0.001, 0.01, 0.1, 1.0])
+    equal = [dataclasses.replace(point, metrics={"bulk": {"x_us": 2.0}}) for point in wide]
+    colour = swept(sweep_of(spec, equal)).spec["layer"][1]["encoding"]["color"]
+    assert colour["scale"]["domain"] == pytest.approx([1.0, 3.0])
+
+
+def test_a_heatmap_in_the_terminal_is_a_grid_where_it_fits(run: Run) -> None:
+    def text(width: int) -> str:
+        console = Console(width=width, color_system=None)
+        with console.capture() as caught:
+            console.print(plot(sweep_of(HEATMAP, run.points), width))
+        return caught.get()
+
+    assert "15kB                            0.97 0.97 0.68 0.26" in text(80)
+    assert "switch.buffer ↓  switch.delay →" in text(80)
+    assert "least" in text(50), "a row for each cell"
 
 
 def test_every_figure_is_written(run: Run, tmp_path: Path) -> None:

@@ -76,11 +76,21 @@ def test_any_other_figure_can_be_asked_for(run: Run, client: httpx.Client) -> No
     for wrong, words in {
         "x": "want a parameter that is swept, of hosts.cc, switch.delay, switch.buffer; got 'nonsense'",
         "metric": "want one that the points have; got 'nonsense'",
-        "kind": "want one of metric, cdf, box; got 'nonsense'",
+        "kind": "want one of metric, cdf, box, heatmap; got 'nonsense'",
         "flow": "want one of bulk; got 'nonsense'",
     }.items():
         answer = client.get(f"/api/runs/{run.name}/sweep", params=asked | {wrong: "nonsense"})
         assert (answer.status_code, answer.json()["error"]) == (400, f"{wrong}: {words}")
+
+
+def test_a_heatmap_wants_two_parameters(run: Run, client: httpx.Client) -> None:
+    asked = {"kind": "heatmap", "metric": "throughput_bps", "x": "switch.buffer", "by": "hosts.cc"}
+    found = client.get(f"/api/runs/{run.name}/sweep", params=asked).json()
+    assert found["asked"] == asked | {"facet": ""}
+    assert len(found["data"]["cells"]["words"]) == 9
+    answer = client.get(f"/api/runs/{run.name}/sweep", params=asked | {"by": ""})
+    words = "by: want a parameter that is swept, of hosts.cc, switch.delay, switch.buffer; got none"
+    assert (answer.status_code, answer.json()["error"]) == (400, words)
 
 
 def test_the_library_has_the_same_numbers(run: Run) -> None:

@@ -22,6 +22,12 @@ LANES: Sequence[str] = tuple(ON_DARK)
 """Colours of flows and connections, and of a parameter's values, in order: yellow to violet over blue, dark and light.
 None has the hue of a verdict's, and with any colour vision they differ in light or hue."""
 
+VIRIDIS: Sequence[tuple[int, int, int]] = (
+    (68, 1, 84), (68, 57, 131), (49, 104, 142), (33, 145, 140), (53, 183, 121), (144, 215, 67), (253, 231, 37),
+)  # fmt: skip
+"""A scale from little to much at seven places, as red, green and blue: told apart with any colour vision, and in grey
+("Viridis", van der Walt and Smith, 2015)."""
+
 OTHERS: Sequence[str] = ("#5b6470", "#7a5195", "#4c6a92", "#8d8a3a", "#3f7f8c", "#7d7d7d")
 """Colours of what is no flow: ports of switches and their queues."""
 

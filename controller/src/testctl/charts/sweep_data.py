@@ -11,7 +11,7 @@ import numpy as np
 
 from testctl.core.units import Unit
 from testctl.core.words import counted
-from testctl.plan.sweep_figures import FLOW
+from testctl.plan.sweep_figures import FLOW, HEATMAP
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,10 @@ class Cell:
     def y(self) -> float | None:
         """The median; None without values."""
         return float(np.median(self.values)) if self.values else None
+
+    @property
+    def mean(self) -> float | None:
+        return float(np.mean(self.values)) if self.values else None
 
     @property
     def lo(self) -> float | None:
@@ -115,6 +119,15 @@ class Sweep:
         """All values."""
         return [value for panel in self.panels for line in panel.lines for cell in line.cells for value in cell.values]
 
+    def value(self, cell: Cell) -> float | None:
+        """What the figure shows of a cell: the median, in a heatmap the mean; None without values."""
+        return cell.mean if self.kind == HEATMAP else cell.y
+
+    @property
+    def middle(self) -> str:
+        """What that is, in a word."""
+        return "mean" if self.kind == HEATMAP else "median"
+
     @property
     def intervals(self) -> bool:
         """Whether a value is of several points."""
@@ -140,7 +153,8 @@ class Sweep:
         if self.kind == "cdf":
             parts.append(counted(len(self.values), "point"))
         elif most > 1:
-            what = {"box": "median, quartiles, least and greatest"}.get(self.kind, "median, from least to greatest")
+            ends = "quartiles, least and greatest" if self.kind == "box" else "from least to greatest"
+            what = f"{self.middle}, {ends}"
             parts.append(f"{what} of {several}")
         elif most:
             parts.append("one point each")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric over a swept parameter: lines, points, bars, boxes or cumulative distributions; a panel for each value."""
+"""A metric over a swept parameter: lines, points, bars, boxes, cumulative distributions or a heatmap."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from testctl.charts.chart import Chart, Columns
+from testctl.charts.heatmap import columns_of_panels, heatmap_cells, heatmap_layers, heatmap_size, is_wide
 from testctl.charts.parts import PLAIN, Spec, as_columns, colour, logarithmic, no_data, shape, tooltip
 from testctl.charts.sweep_data import Cell, Sweep
 from testctl.core.units import show_metric
+from testctl.plan.sweep_figures import HEATMAP
 
 FEW = 12
 """Points of one value up to which each of them is drawn."""
@@ -36,7 +38,8 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
     table = None if sweep.kind == "cdf" else _table(sweep)
     request = {"kind": sweep.kind, "metric": sweep.metric,
                **{name: getattr(sweep, name).key for name in ("x", "by", "facet")}}  # fmt: skip
-    more = {"table": table, "asked": request}
+    more = {"table": table, "asked": request, **({"wide": True} if sweep.kind == HEATMAP and is_wide(sweep) else {})}
+    bounds = () if sweep.kind == HEATMAP else bounds
     near = [(value, text) for value, text in bounds if _is_near(sweep, value)]
     beyond = "; ".join(f"expected {text}: not on this axis" for value, text in bounds if (value, text) not in near)
     note = "; ".join(filter(None, (sweep.caption, beyond)))
@@ -48,18 +51,25 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
         "y": [value / sweep.unit.size for value, _ in near],
         "text": [f"expected {text}" for _, text in near],
     }
-    layers = _distribution(sweep) if sweep.kind == "cdf" else _over_x(sweep, lines["y"])
+    layers = _layers(sweep, lines["y"])
     data: dict[str, Columns] = {"cells": _cells(sweep), "points": _points(sweep), "bounds": lines}
     layers += _bounds("x" if sweep.kind == "cdf" else "y") if near else []
     used = {layer.get("data", {}).get("name", "cells") for layer in layers}
-    spec = _faceted(sweep, {"layer": layers}) if sweep.facet.key else {"layer": layers}
+    size = heatmap_size(sweep) if sweep.kind == HEATMAP else {}
+    spec = _faceted(sweep, {**size, "layer": layers}) if sweep.facet.key else {**size, "layer": layers}
     return Chart({"data": {"name": "cells"}, **spec}, {name: data[name] for name in data if name in used | {"cells"}},
                  sweep.title, note, spoken, more=more)  # fmt: skip
 
 
 def _faceted(sweep: Sweep, spec: Spec) -> Spec:
     facet = {"field": "facet", "type": "nominal", "sort": list(sweep.facet.values), "title": sweep.facet.key}
-    return {"facet": facet, "columns": 3, "spec": spec}
+    return {"facet": facet, "columns": columns_of_panels(sweep) if sweep.kind == HEATMAP else 3, "spec": spec}
+
+
+def _layers(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
+    if sweep.kind == HEATMAP:
+        return heatmap_layers(sweep)
+    return _distribution(sweep) if sweep.kind == "cdf" else _over_x(sweep, bounds)
 
 
 def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
@@ -190,14 +200,16 @@ def _every(sweep: Sweep) -> Iterator[tuple[list[Any], Cell]]:
 def _cells(sweep: Sweep) -> Columns:
     if sweep.kind == "cdf":
         return as_columns((*_POINTS, "share", "at most", "n"), _shares(sweep))
-    return as_columns(_CELLS, (_row(sweep, place, cell) for place, cell in _every(sweep)))
+    cells = as_columns(_CELLS, (_row(sweep, place, cell) for place, cell in _every(sweep)))
+    return {**cells, **heatmap_cells(sweep)} if sweep.kind == HEATMAP else cells
 
 
 def _row(sweep: Sweep, place: list[Any], cell: Cell) -> list[Any]:
     quartiles = cell.quartiles or (None, None)
-    numbers = [None if v is None else v / sweep.unit.size for v in (cell.y, cell.lo, cell.hi, *quartiles)]
+    value = sweep.value(cell)
+    numbers = [None if v is None else v / sweep.unit.size for v in (value, cell.lo, cell.hi, *quartiles)]
     ranges = [_between(sweep, ends) for ends in ((cell.lo, cell.hi), quartiles)]
-    return [*place, *numbers, show_metric(sweep.metric, cell.y), *ranges, cell.n]
+    return [*place, *numbers, show_metric(sweep.metric, value), *ranges, cell.n]
 
 
 def _points(sweep: Sweep) -> Columns:
@@ -237,5 +249,5 @@ def _table(sweep: Sweep) -> dict[str, Any]:
 def _cell_text(sweep: Sweep, cell: Cell) -> str:
     if not cell.n:
         return "no value" if cell.missing else "·"
-    shown = show_metric(sweep.metric, cell.y)
+    shown = show_metric(sweep.metric, sweep.value(cell))
     return f"{shown} ({_between(sweep, (cell.lo, cell.hi))}, {cell.n} points)" if cell.n > 1 else shown

@@ -10,7 +10,7 @@ from testctl_agent.spec.failures import FAILURES
 from testctl.core.temporal import SIGNALS
 from testctl.plan.fields import NAME, Field, Json, Table
 from testctl.plan.request_figures import REQUEST_KINDS
-from testctl.plan.sweep_figures import MAX_BY, MAX_FACET, SWEEP_KINDS, TIME_KINDS
+from testctl.plan.sweep_figures import MAX_BY, MAX_DOWN, MAX_FACET, SWEEP_KINDS, TIME_KINDS
 
 ANY: Json = {"type": ["string", "number", "boolean"]}
 KEY: Json = {"type": "string", "pattern": r"^[a-z][a-z0-9_]*([:-][a-z0-9_]+)?\..+$"}
@@ -181,7 +181,7 @@ FIGURE: Table = {
     "kind": Field(
         "Of the first point: throughput, connections (the throughput of each), cwnd, rtt, queue (of the "
         "switch), sequence, time_sequence; of all points: response, and metric (a line or bars over a swept "
-        "parameter), box, cdf",
+        "parameter), box, cdf, heatmap",
         {"enum": [*TIME_KINDS, "response", *REQUEST_KINDS, *SWEEP_KINDS]},
     ),
     "bin": Field("Width of the bins of throughput, such as 10ms", _TEXT),
@@ -190,8 +190,12 @@ FIGURE: Table = {
     "when": Field("The first point with these values; of kind response all of them", _CONDITIONS),
     "from": Field("Begin of the time that is shown, such as 100ms", _TEXT),
     "to": Field("End of the time that is shown, such as 200ms", _TEXT),
-    "metric": Field("What kinds metric, cdf and box show"),
+    "metric": Field("What kinds metric, cdf, box and heatmap show"),
     "x": Field("The swept parameter along x, such as switch.delay; or `flow`", KEY_OR_FLOW),
-    "by": Field(f"A line for each value of this one, or with `flow` for each flow, at most {MAX_BY}", KEY_OR_FLOW),
+    "by": Field(
+        f"A line for each value of this one, or with `flow` for each flow, at most {MAX_BY}; of kind heatmap a row, "
+        f"at most {MAX_DOWN}",
+        KEY_OR_FLOW,
+    ),
     "facet": Field(f"A panel for each value of this one, or for each flow, at most {MAX_FACET}", KEY_OR_FLOW),
 }

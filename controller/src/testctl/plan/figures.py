@@ -88,7 +88,7 @@ def _figure(
     check_fields(fields, kind)
     node_when = fields.nodes.get("when")
     condition = (reader.condition(node_when, f"{fields.who}when") or {}) if reader and node_when else {}
-    sweep = read_sweep(fields, reader, condition, metrics)
+    sweep = read_sweep(fields, kind, reader, condition, metrics)
     title = fields.text("title") or title_of(sweep)
     if len(title) > MAX_TITLE and "title" in fields.nodes:
         fields.refuse(fields.nodes["title"], "title", f"at most {MAX_TITLE} characters")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the fields of a figure that shows a metric of many points: kinds metric, cdf and box."""
+"""Checks the fields of a figure that shows a metric of many points: kinds metric, cdf, box and heatmap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.tuples import OVERRIDE
 from testctl.plan.yaml_reader import Mapping, Node, Scalar
 
-SWEEP_KINDS = ("metric", "cdf", "box")
+HEATMAP = "heatmap"
+SWEEP_KINDS = ("metric", "cdf", "box", HEATMAP)
 SWEEP_FIELDS = ("metric", "x", "by", "facet")
 CURVES = ("cwnd", "rtt", "queue")
 """Kinds that show the curve of that name."""
@@ -25,7 +26,14 @@ FLOW = "flow"
 """In place of a parameter: each flow of a point, which gives the point a value for each."""
 MAX_X, MAX_BY, MAX_FACET = 60, 8, 12
 """Values that a parameter may have for a figure to be read: along x, as lines (one colour each), as panels."""
-MOST_VALUES = {"x": MAX_X, "by": MAX_BY, "facet": MAX_FACET}
+MAX_DOWN = MAX_X
+"""The same of the rows of a heatmap."""
+
+
+def most_values(kind: str, name: str) -> int:
+    """Values that the parameter of a figure's field may have."""
+    by = MAX_DOWN if kind == HEATMAP else MAX_BY
+    return {"x": MAX_X, "by": by, "facet": MAX_FACET}[name]
 
 
 def kind_of_figure(node: Node) -> str:
@@ -36,7 +44,8 @@ def kind_of_figure(node: Node) -> str:
 
 def needed_fields(kind: str) -> tuple[str, ...]:
     """Fields without which a figure of the kind can't be drawn."""
-    return {"metric": ("metric", "x"), "box": ("metric", "x"), "cdf": ("metric",)}.get(kind, ("title",))
+    of_sweeps = {"metric": ("metric", "x"), "box": ("metric", "x"), "cdf": ("metric",), HEATMAP: ("metric", "x", "by")}
+    return of_sweeps.get(kind, ("title",))
 
 
 def unused_fields(kind: str) -> tuple[str, ...]:
@@ -62,7 +71,11 @@ def check_fields(fields: Fields, kind: str) -> None:
 
 
 def read_sweep(
-    fields: Fields, reader: Reader | None, condition: Condition, metrics: MappingOf[str, MetricInfo] | None
+    fields: Fields,
+    kind: str,
+    reader: Reader | None,
+    condition: Condition,
+    metrics: MappingOf[str, MetricInfo] | None,
 ) -> dict[str, str]:
     """The metric and the parameters as written, "" where none is named.
 
@@ -83,9 +96,9 @@ def read_sweep(
         if key and key in before:
             fields.refuse(fields.nodes[name], name, f"another parameter than {before[key]}")
         elif key == FLOW and reader is not None:
-            _check_flows(fields, name, reader)
+            _check_flows(fields, name, most_values(kind, name), reader)
         elif key and reader is not None:
-            _check_swept(fields, name, reader, condition)
+            _check_swept(fields, name, most_values(kind, name), reader, condition)
         before.setdefault(key, name)
     return sweep
 
@@ -96,7 +109,7 @@ def title_of(sweep: MappingOf[str, str]) -> str:
     return " ".join([sweep["metric"], *(f"{word} {sweep[name]}" for name, word in prepositions.items() if sweep[name])])
 
 
-def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition) -> None:
+def _check_swept(fields: Fields, name: str, most: int, reader: Reader, condition: Condition) -> None:
     node, who = fields.nodes[name], f"{fields.who}{name}"
     index = reader.tuple_of(node, who) if isinstance(node, Scalar) else None
     if index is None:
@@ -107,13 +120,13 @@ def _check_swept(fields: Fields, name: str, reader: Reader, condition: Condition
     if len(levels) == 1 and assignment.rank < OVERRIDE:
         always = assignment.texts[next(iter(levels))]
         wrong = f"want a parameter with several values; got {assignment.key}, which is always {always}"
-    elif len(levels) > MOST_VALUES[name]:
-        wrong = f"want a parameter of at most {MOST_VALUES[name]} values; got {assignment.key} with {len(levels)}"
+    elif len(levels) > most:
+        wrong = f"want a parameter of at most {most} values; got {assignment.key} with {len(levels)}"
     if wrong:
         fields.problems.add(node.place, f"{who}: {wrong}")
 
 
-def _check_flows(fields: Fields, name: str, reader: Reader) -> None:
+def _check_flows(fields: Fields, name: str, most: int, reader: Reader) -> None:
     count = len(reader.names.flows)
-    if count > MOST_VALUES[name]:
-        fields.refuse(fields.nodes[name], name, f"a plan of at most {MOST_VALUES[name]} flows; this one has {count}")
+    if count > most:
+        fields.refuse(fields.nodes[name], name, f"a plan of at most {most} flows; this one has {count}")

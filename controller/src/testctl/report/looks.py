@@ -7,7 +7,7 @@ import re
 from importlib import resources
 from typing import Any
 
-from testctl.charts.style import ON_DARK, SHOWN_LOOKS
+from testctl.charts.style import ON_DARK, SHOWN_LOOKS, VIRIDIS
 from testctl.curves import curves
 from testctl.metrics import metric_names
 from testctl.report.embedded import BINS_NS, COLUMNS
@@ -24,6 +24,7 @@ def looks() -> dict[str, Any]:
     return {
         "verdicts": {name: [look.colour, look.sign] for name, look in SHOWN_LOOKS.items()},
         "dark": ON_DARK,
+        "scale": VIRIDIS,
         "headlines": [metric for metric, _ in KEY_METRICS],
         "better": {name: info.better for name, info in metric_names().items() if info.better != "none"},
         "bins": {"bins": list(BINS_NS), "most": COLUMNS},

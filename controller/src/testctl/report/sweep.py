@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A metric of many points over the parameters that are swept: the data of figures of the kinds metric, cdf and box."""
+"""A metric of many points over the parameters that are swept: the data of figures of SWEEP_KINDS."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOG_X, LOG_Y = 8, 100
 
 
 def sweep_of(spec: FigureSpec, points: Sequence[RunPoint]) -> Sweep:
-    """The data of a figure of kind metric, cdf or box, of the points that meet its `when`."""
+    """The data of a figure of kind metric, cdf, box or heatmap, of the points that meet its `when`."""
     chosen = matching(spec, points)
     keys = ("" if spec.kind == "cdf" else spec.x, spec.by, spec.facet)
     measured = [(point, flow) for point in chosen for flow in (_flows(spec, point) if FLOW in keys else [spec.flow])]

@@ -12,7 +12,7 @@ from testctl.charts.sweep_data import Sweep
 from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.plan.diagnostics import suggest
-from testctl.plan.sweep_figures import FLOW, MAX_BY, MAX_X, MOST_VALUES, SWEEP_KINDS, title_of
+from testctl.plan.sweep_figures import FLOW, MAX_BY, MAX_X, SWEEP_KINDS, most_values, needed_fields, title_of
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.figure_spec import specs_of, written_value
 from testctl.report.sweep import counted_number, flows_of, numbers_of, sweep_of
@@ -31,8 +31,9 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
     if kind not in SWEEP_KINDS:
         raise PlanError(f"kind: want one of {', '.join(SWEEP_KINDS)}; got {kind!r}")
     named = {name: given.get(name, "") for name in ("x", "by", "facet")}
-    if not named["x"] and kind != "cdf":
-        raise PlanError(f"x: want a parameter that is swept, of {_some(swept_keys(points))}; got none")
+    for name, key in named.items():
+        if not key and name in needed_fields(kind):
+            raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got none")
     if not any(_has(point, metric) for point in points):
         names = sorted({name for point in points for values in point.metrics.values() for name in values})
         raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
@@ -52,8 +53,8 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
         )
         if key and count < 2:
             raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got {key!r}")
-        if count > MOST_VALUES[name]:
-            raise PlanError(f"{name}: want a parameter of at most {MOST_VALUES[name]} values; got {key} with {count}")
+        if count > (most := most_values(kind, name)):
+            raise PlanError(f"{name}: want a parameter of at most {most} values; got {key} with {count}")
         if same := next((other for other in named if other != name and key and named[other] == key), ""):
             raise PlanError(f"{name}: want another parameter than {same}; got {key!r}")
     x, by, facet = named.values()

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from testctl.charts.sweep_data import Cell, Panel, Sweep
 from testctl.core.units import show_metric
+from testctl.plan.sweep_figures import HEATMAP
 from testctl.report.terminal import plain_console
 
 MOST, LEAST = 50, 16
@@ -32,7 +33,10 @@ def plot(sweep: Sweep, width: int) -> RenderableType:
     for panel in sweep.panels:
         if panel.name:
             parts.append(Text(f"{sweep.facet.key} {panel.name}", style="bold"))
-        parts.append((_distributions if sweep.kind == "cdf" else _rows)(sweep, panel, scale))
+        if sweep.kind == HEATMAP and (grid := _grid(sweep, panel, width)) is not None:
+            parts.append(grid)
+        else:
+            parts.append((_distributions if sweep.kind == "cdf" else _rows)(sweep, panel, scale))
     return Group(*parts, Text(sweep.caption, style="dim"))
 
 
@@ -86,7 +90,7 @@ def _table(sweep: Sweep, scale: _Scale, *heads: str) -> Table:
 
 
 def _rows(sweep: Sweep, panel: Panel, scale: _Scale) -> Table:
-    heads = ("median", "least … greatest", "points") if sweep.intervals else ("",)
+    heads = (sweep.middle, "least … greatest", "points") if sweep.intervals else ("",)
     table = _table(sweep, scale, *heads)
     for index, value in enumerate(sweep.x.values):
         first = True
@@ -101,8 +105,26 @@ def _rows(sweep: Sweep, panel: Panel, scale: _Scale) -> Table:
     return table
 
 
+def _grid(sweep: Sweep, panel: Panel, width: int) -> Table | None:
+    """A row for each value of `by`, a column for each of x; None where that is too wide."""
+    rows = [[line.name, *(_number(sweep, cell) for cell in line.cells)] for line in panel.lines]
+    heads = [f"{sweep.by.key} ↓  {sweep.x.key} →", *sweep.x.values]
+    if sum(max(map(len, column)) + 1 for column in zip(heads, *rows, strict=True)) > width:
+        return None
+    table = Table(box=None, header_style="dim", pad_edge=False, padding=(0, 1, 0, 0))
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _number(sweep: Sweep, cell: Cell) -> str:
+    return show_metric(sweep.metric, sweep.value(cell)) if cell.n or cell.missing else ""
+
+
 def _words(sweep: Sweep, cell: Cell) -> Iterator[str]:
-    yield show_metric(sweep.metric, cell.y)
+    yield show_metric(sweep.metric, sweep.value(cell))
     if sweep.intervals:
         ends = [show_metric(sweep.metric, value) for value in (cell.lo, cell.hi)]
         yield " … ".join(ends) if cell.n > 1 else ""
@@ -110,19 +132,20 @@ def _words(sweep: Sweep, cell: Cell) -> Iterator[str]:
 
 
 def _drawn(sweep: Sweep, cell: Cell, scale: _Scale) -> str:
-    if cell.y is None or cell.lo is None or cell.hi is None:
+    value = sweep.value(cell)
+    if value is None or cell.lo is None or cell.hi is None:
         return ""
     if sweep.kind == "box" or sweep.log:
-        low, high = cell.quartiles or (cell.y, cell.y)
+        low, high = cell.quartiles or (value, value)
         marks = [" "] * (scale.width + 1)
         _fill(marks, scale.place(cell.lo), scale.place(cell.hi), "─")
         if sweep.kind == "box":
             _fill(marks, scale.place(low), scale.place(high), "▒")
-        marks[scale.place(cell.y) // 8] = "┃" if sweep.kind == "box" else "●"
+        marks[scale.place(value) // 8] = "┃" if sweep.kind == "box" else "●"
         return "".join(marks).rstrip()
-    whole, part = divmod(scale.place(cell.y), 8)
+    whole, part = divmod(scale.place(value), 8)
     bar = "█" * whole + (_EIGHTHS[part] if part else "")
-    return bar + "─" * (scale.place(cell.hi) // 8 + 1 - len(bar)) if cell.hi > cell.y else bar
+    return bar + "─" * (scale.place(cell.hi) // 8 + 1 - len(bar)) if cell.hi > value else bar
 
 
 def _fill(marks: list[str], low: int, high: int, sign: str) -> None:

@@ -2,13 +2,12 @@
 // The matrix of a run: any two of what varies; a cell is all points with these two values, taken together.
 import { ask, choose, here, make, pick, route, say, scroll } from "./dom.js";
 
-// Viridis at seven places: told apart with any colour vision, and in grey ("Viridis", van der Walt and Smith, 2015).
-const SCALE = [[68, 1, 84], [68, 57, 131], [49, 104, 142], [33, 145, 140], [53, 183, 121], [144, 215, 67], [253, 231, 37]];
-const colour = (share) => {
-  const place = Math.min(Math.max(share, 0), 1) * (SCALE.length - 1);
+// A place between the colours of a scale, from 0 to 1.
+const colour = (scale, share) => {
+  const place = Math.min(Math.max(share, 0), 1) * (scale.length - 1);
   const [low, rest] = [Math.floor(place), place % 1];
-  const high = SCALE[Math.min(low + 1, SCALE.length - 1)];
-  return SCALE[low].map((part, i) => Math.round(part + (high[i] - part) * rest));
+  const high = scale[Math.min(low + 1, scale.length - 1)];
+  return scale[low].map((part, i) => Math.round(part + (high[i] - part) * rest));
 };
 // By relative luminance as WCAG 2 defines it: black has more contrast above this one.
 const linear = (part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
@@ -80,7 +79,7 @@ export const matrix = (run, looks, query, onCell) => {
         "aria-label": `${text}: ${told}: ${values ? `${state.metric}, ` : ""}${words}`, "aria-pressed": shown === key,
         onclick: () => { shown = key; draw(); onCell({ text: told, ids: new Set(members.map((i) => run.points[i].id)) }); } }, text);
       if (values && numbers.has(key)) {
-        const tint = colour(most > least ? (numbers.get(key) - least) / (most - least) : 0.5);
+        const tint = colour(looks.scale, most > least ? (numbers.get(key) - least) / (most - least) : 0.5);
         button.style.background = `rgb(${tint})`;
         button.style.color = light(tint) ? "#10151a" : "#ffffff";
       } else if (!values) {
@@ -100,7 +99,7 @@ export const matrix = (run, looks, query, onCell) => {
         ...across.values.map((_, x) => cell(x, y)))))));
     if (values && numbers.size) {
       const bar = make("i");
-      bar.style.background = `linear-gradient(to right, ${SCALE.map((part) => `rgb(${part})`).join(", ")})`;
+      bar.style.background = `linear-gradient(to right, ${looks.scale.map((part) => `rgb(${part})`).join(", ")})`;
       scale.replaceChildren(`${state.metric}, ${state.way} of the points in a cell: `, brief(least), bar, brief(most));
     } else scale.replaceChildren(values ? "No point has this metric." : "");
   };

@@ -12,7 +12,7 @@ export const chartFigure = (chart, looks, title = chart.title) => {
   const tell = (found) => {
     shown = found;
     note.textContent = found.note;
-    if (found.spec.facet) element.classList.add("wide");
+    if (found.spec.facet || found.wide) element.classList.add("wide");
     if (found.table) element.append(asTable(found));
     plot.setAttribute("aria-label", found.spoken);
   };

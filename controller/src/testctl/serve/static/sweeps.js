@@ -3,7 +3,7 @@
 import { ask, choose, here, isExport, make, pick, route, say } from "./dom.js";
 import { chartFigure } from "./sweep.js";
 
-const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"]];
+const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"], ["heatmap", "heat map"]];
 const FIELDS = ["kind", "metric", "x", "by", "facet", "flow"];
 
 export const sweepSection = (run, sweeps, looks, written) => {
@@ -33,16 +33,19 @@ export const sweepSection = (run, sweeps, looks, written) => {
   };
   const change = (name) => (value) => {
     state[name] = value;
+    if (state.kind === "heatmap" && !state.by) state.by = keys.find((key) => key !== state.x) ?? "";
     history.replaceState(null, "", route(here().path, { ...here().query, figure: FIELDS.map((field) => state[field]).join(",") }));
     controls();
     show();
   };
+  const keys = [...sweeps.swept, ...(run.flows.length > 1 ? ["flow"] : [])];
+  const kinds = KINDS.filter(([kind]) => kind !== "heatmap" || keys.length > 1);
   const controls = () => {
     const focused = [...form.querySelectorAll("select, input")].indexOf(document.activeElement);
-    const keys = [...sweeps.swept, ...(run.flows.length > 1 ? ["flow"] : [])].map((key) => [key, key]);
-    form.replaceChildren(choose("show", KINDS, state.kind, change("kind")), pick("of", run.metrics, state.metric, change("metric")),
-      ...(state.kind === "cdf" ? [] : [choose("over", keys, state.x, change("x"))]),
-      choose("by", [["", "–"], ...keys], state.by, change("by")), choose("panels", [["", "–"], ...keys], state.facet, change("facet")),
+    const named = keys.map((key) => [key, key]);
+    form.replaceChildren(choose("show", kinds, state.kind, change("kind")), pick("of", run.metrics, state.metric, change("metric")),
+      ...(state.kind === "cdf" ? [] : [choose("over", named, state.x, change("x"))]),
+      choose("by", state.kind === "heatmap" ? named : [["", "–"], ...named], state.by, change("by")), choose("panels", [["", "–"], ...named], state.facet, change("facet")),
       ...(run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
     if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
   };
