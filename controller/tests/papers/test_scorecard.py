@@ -133,7 +133,7 @@ def test_the_files(tmp_path: Path) -> None:
     assert "32 KB takes &lt;twice&gt; as long" in text
     assert "<twice>" not in text
     assert "its second window hides it" in text
-    assert "../results/20260131T120000Z-halving/report.html" in text
+    assert "../results/20260131T120000Z-halving/report.html#/run/20260131T120000Z-halving" in text
     before = figure.read_bytes()
     write_scorecard(card, tmp_path / "card")
     assert figure.read_bytes() == before

@@ -14,7 +14,7 @@ from testctl.plan import Plan
 from testctl.plan.judge import Judge
 from testctl.report.expectations import judged
 from testctl.results import Run, run_digest
-from testctl.results.layout import SCORECARD
+from testctl.results.layout import SCORECARD_DATA, SCORECARD_PAGE
 
 KIND = "certify"
 FEW = 4
@@ -162,4 +162,4 @@ class Card:
         }
 
 
-FILES = {kind: f"{SCORECARD}.{kind}" for kind in ("json", "html")}
+FILES = {"json": SCORECARD_DATA, "html": SCORECARD_PAGE}

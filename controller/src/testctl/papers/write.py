@@ -72,6 +72,7 @@ def render(card: Scorecard, out: Path, figure: bytes) -> str:
                 "name": run.summary["plan"],
                 "about": run.summary.get("about", ""),
                 "report": os.path.relpath(run.path / REPORT, out.resolve()),
+                "run": run.name,
                 "digest": run.digest,
                 "points": len(run.points),
                 "rows": groups.get(str(run.summary["plan"]), []),

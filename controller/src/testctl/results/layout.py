@@ -30,6 +30,7 @@ FIGURES = "figures"
 PAPER = "paper.png"
 SCORECARD = "scorecard"
 """Directory of a scorecard: scorecard.json, .html and .png."""
+SCORECARD_PAGE, SCORECARD_DATA = f"{SCORECARD}.html", f"{SCORECARD}.json"
 
 POINT = "point.json"
 OUTCOME = "outcome.json"

@@ -32,6 +32,15 @@ VERDICT = {
     "virtual_s": float,
     "reused_from?": str,
 }
+CERTIFY = {
+    "cc": str,
+    "kernel": TEXT,
+    "started": str,
+    "criteria": [{"level": str, "results": Named({"verdict": str})}],
+}
+"""scorecard.json of `testctl certify`."""
+PAPERS = {"kernel?": TEXT, "started": str, "counts": Named(int), "plans": [object]}
+"""scorecard.json of `testctl papers`."""
 ENTRY = {
     "id": str,
     "verdict": str,

@@ -19,13 +19,14 @@ from testctl.charts import vega_script
 from testctl.curves import Window
 from testctl.report.answer_text import answer_text
 from testctl.report.looks import looks
-from testctl.serve import files
+from testctl.serve import files, scorecards
 from testctl.serve.answers import answer, compressed
 from testctl.serve.home import Home
 from testctl.serve.listing import Unknown
 from testctl.serve.plans import Plans
 from testctl.serve.point import Points
 from testctl.serve.runs import Runs
+from testctl.serve.scorecards import Scorecards
 from testctl.serve.trend import Trends
 
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
@@ -34,7 +35,7 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
 def make_app(root: Path) -> Starlette:
     """The application over the runs of a directory."""
     runs, points = Runs(root), Points(root)
-    trends, plans, home = Trends(runs), Plans(runs), Home(runs)
+    trends, plans, home, cards = Trends(runs), Plans(runs), Home(runs), Scorecards(root)
 
     def point(request: Request) -> dict[str, Any]:
         page = points.page(**request.path_params)
@@ -75,6 +76,7 @@ def make_app(root: Path) -> Starlette:
     answers: dict[str, Callable[[Request], Any]] = {
         "/api/looks": lambda _: looks(),
         "/api/runs": lambda _: home.lists(),
+        "/api/scorecards": lambda _: cards.lines(),
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
         "/api/runs/{run}/since": lambda request: home.since(request.path_params["run"]),
         "/api/runs/{run}/values": values,
@@ -92,6 +94,7 @@ def make_app(root: Path) -> Starlette:
     routes = [Route(path, _json(make)) for path, make in answers.items()]
     routes += [Route(path, _file(body, kind)) for path, (body, kind) in _files().items()]
     routes.append(Route("/files/{run}/{path:path}", files.endpoint(root)))
+    routes.append(Route("/scorecards/{name}/{file}", scorecards.endpoint(root)))
     return Starlette(routes=routes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from starlette.requests import Request
@@ -67,16 +67,21 @@ def _answer(root: Path, run: str, path: str) -> Response:
         directory = listing.point_path(directory, point)
     if name not in files(directory, without=layout.POINTS):
         raise listing.Unknown(f"run {run[:100]!r} has no file {path[:200]!r}")
+    return sent(directory / name, _HEADERS)
+
+
+def sent(path: Path, headers: Mapping[str, str]) -> Response:
+    """A plain file of a listing, piece by piece.  Raises PlanError."""
     try:
-        number = os.open(directory / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise PlanError(f"{path[:200]}: can't be read: {error.strerror}") from error
-    kind = _TYPES.get(Path(name).suffix)
-    headers = _HEADERS | {"Content-Length": str(os.fstat(number).st_size)}
+        raise PlanError(f"{path.name[:200]}: can't be read: {error.strerror}") from error
+    kind = _TYPES.get(path.suffix)
+    more = {"Content-Length": str(os.fstat(number).st_size)}
     if kind is None:
-        saved = "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(name).name)
-        headers["Content-Disposition"] = f'attachment; filename="{saved}"'
-    return StreamingResponse(_pieces(number), 200, headers, kind or "application/octet-stream")
+        saved = "".join(c if c.isalnum() or c in "._-" else "_" for c in path.name)
+        more["Content-Disposition"] = f'attachment; filename="{saved}"'
+    return StreamingResponse(_pieces(number), 200, {**headers, **more}, kind or "application/octet-stream")
 
 
 def _pieces(number: int) -> Iterator[bytes]:

@@ -45,6 +45,12 @@ def run_path(root: Path, name: str) -> Path:
     return there[name]
 
 
+def scorecards(root: Path) -> dict[str, Path]:
+    """The directories below results/ that have the page of a scorecard and are no runs, newest name first."""
+    with_page = {name: path for name, path in _directories(root).items() if own_file(path, layout.SCORECARD_PAGE)}
+    return {name: with_page[name] for name in sorted(with_page, reverse=True) if not _is_run(with_page[name])}
+
+
 def points(run: Path) -> dict[str, Path]:
     """The directories of a run's points, by id."""
     below = run / layout.POINTS

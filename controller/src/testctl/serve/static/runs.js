@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The home page: plans with their last verdict, and the list of runs.
 import { ask, badge, changed, choose, counts, drawn, here, inOrder, looks, make, many, route, scroll, showTime, sortHeads, sorted, table, when } from "./dom.js";
+import { scorecardTable } from "./scorecards.js";
 import { spark } from "./spark.js";
 
 const MAX = 300; // rows of runs; the search finds the others
@@ -8,13 +9,14 @@ const HEADS = ["plan", "started (UTC)", "points", "digest", "kernel", "directory
 const keys = [(run) => run.plan, (run) => run.started, (run) => Object.values(run.counts).join(" "), (run) => run.digest, (run) => run.kernels.join(" "), (run) => run.name];
 
 export const showRuns = async (place) => {
-  const [{ runs, plans }, all] = await Promise.all([ask(["runs"]), looks()]);
+  const [{ runs, plans }, all, found] = await Promise.all([ask(["runs"]), looks(), ask(["scorecards"]).catch(() => [])]);
+  const cards = scorecardTable(found, all);
   const texts = runs.map(wordsOf);
   const state = { words: "", plan: here().query.plan || "", sort: null };
   const list = scroll("Runs");
   const said = make("p", { class: "note" });
   const about = make("span");
-  const found = () => {
+  const fitting = () => {
     const words = state.words.split(/\s+/);
     const fit = runs.filter((run, i) => (!state.plan || run.plan === state.plan) && words.every((word) => texts[i].includes(word)));
     if (!state.sort) return fit;
@@ -22,7 +24,7 @@ export const showRuns = async (place) => {
     return fit.sort((a, b) => inOrder(keys[column](a), keys[column](b), up));
   };
   const show = () => {
-    const fit = found();
+    const fit = fitting();
     said.textContent = !fit.length ? "No run has these words." : fit.length > MAX ? `The first ${MAX} of ${many(fit.length, "run")} are shown; the search finds the others.` : "";
     about.replaceChildren(...(state.plan ? [make("a", { href: route(["plan", state.plan]) }, `Trends of ${state.plan}`)] : []));
     const element = table(HEADS, fit.slice(0, MAX).map((run) => rowOf(run, all)));
@@ -34,13 +36,14 @@ export const showRuns = async (place) => {
     list.hidden = !fit.length;
     list.replaceChildren(element);
     overview.search(state.plan, words());
+    cards.search(words());
   };
   const words = () => state.words.split(/\s+/);
   const overview = planTable(plans, all);
   const names = plans.map((plan) => plan.plan).sort();
-  if (!runs.length) place.append(make("h1", {}, "Runs"), make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."));
+  if (!runs.length) place.append(make("h1", {}, "Runs"), make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."), cards.element);
   else {
-    place.append(make("h1", {}, "Plans"), overview.element, make("h2", {}, "Runs"),
+    place.append(make("h1", {}, "Plans"), overview.element, cards.element, make("h2", {}, "Runs"),
       make("div", { class: "choices" }, choose("plan", [["", "all plans"], ...names.map((name) => [name, name])], state.plan,
         (value) => { state.plan = value; history.replaceState(null, "", route([], { plan: value })); show(); }), about), said, list);
     show();
