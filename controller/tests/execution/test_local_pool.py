@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from testctl.execution.pool import LocalPool
 from testctl.plan import Point, load_plan
+from testctl.system.worker_pool import workers
 from testctl_agent.spec.errors import TestbedError
 
 from controller.tests.execution.testbeds import Bulky, Hashing
@@ -80,3 +81,20 @@ def test_a_worker_that_is_killed_from_outside_is_told(tmp_path: Path) -> None:
     (tmp_path / "points").mkdir()
     with pytest.raises(TestbedError, match="its worker was killed from outside"):
         list(LocalPool(1).work(Hashing(tmp_path / "mark", deadly=points[1].id), iter(points), tmp_path, False))
+
+
+def test_workers_that_are_kept_work_on_several_plans_and_end_with_an_error(tmp_path: Path) -> None:
+    points = load_plan(PLAN % 3).points
+    (tmp_path / "mark").mkdir()
+    for run in ("first", "second", "third"):
+        (tmp_path / run / "points").mkdir(parents=True)
+    with workers(JOBS) as kept:
+        pool, seen = LocalPool(JOBS, kept), []
+        for run in ("first", "second"):
+            assert len(list(pool.work(Hashing(tmp_path / "mark"), iter(points), tmp_path / run, False))) == 3
+            seen.append(list(kept._processes.values()))
+        assert [one.pid for one in seen[0]] == [one.pid for one in seen[1]]
+        deadly = Hashing(tmp_path / "third", deadly=points[1].id)
+        with pytest.raises(TestbedError, match="its worker was killed from outside"):
+            list(pool.work(deadly, iter(points), tmp_path / "third", False))
+        assert not any(one.is_alive() for one in seen[0])

@@ -76,8 +76,10 @@ def certify(
     from testctl.certify import criteria, page
     from testctl.certify.card import Card, cell_of
     from testctl.execution.finished_run import run_of
+    from testctl.execution.pool import LocalPool
     from testctl.report import Progress
     from testctl.results import run_name
+    from testctl.system.worker_pool import workers
 
     if quick and full:
         raise PlanError("--quick, --full: want one of the two")
@@ -102,21 +104,23 @@ def certify(
     cells: dict[str, list[Cell]] = {}
     with interruptible():
         try:
-            for each, of in criteria_of.items():
-                done = []
-                for number, criterion in enumerate(of, start=1):
-                    points = criterion.plan.points
-                    print(f"{each}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
-                    ready = testbed.ready(points, Request(None, at_once, kernel=tree, commands=True))
-                    options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
-                    run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)))
-                    done.append(cell_of(criterion, run))
-                    print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
-                cells[each] = done
-                ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
-                took_s = time.monotonic() - clock
-                card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
-                written = page.write(card, place)
+            with workers(at_once) as kept:
+                pool = LocalPool(at_once, kept)
+                for each, of in criteria_of.items():
+                    done = []
+                    for number, criterion in enumerate(of, start=1):
+                        points = criterion.plan.points
+                        print(f"{each}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
+                        ready = testbed.ready(points, Request(None, at_once, kernel=tree, commands=True))
+                        options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
+                        run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)), pool)
+                        done.append(cell_of(criterion, run))
+                        print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
+                    cells[each] = done
+                    ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
+                    took_s = time.monotonic() - clock
+                    card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
+                    written = page.write(card, place)
             if shrink:
                 cells[cc] = [_shrunk(cell, results, at_once) for cell in cells[cc]]
                 written = page.write(card, place)
@@ -134,7 +138,7 @@ def certify(
 
 
 def _shrunk(cell: Cell, results: Path, jobs: int) -> Cell:
-    """The cell with the smallest set of tuples with which its worst point fails; the same where it can't be searched."""
+    """The cell with the smallest set of tuples with which its worst point fails; as it is where none is searched."""
     from testctl.shrink.case import open_case
     from testctl.shrink.command import run_search
 

@@ -29,6 +29,7 @@ from testctl.testbeds.testbed import Request
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from testctl.execution.pool import LocalPool
     from testctl.plan import Plan
     from testctl.releases.entries import Entry
     from testctl.releases.groups import Compared, Group
@@ -57,10 +58,12 @@ def releases(
 
     Exit 0: no group is a regression or unknown; 1: one is; 2: bad input; 3: the lab failed.
     """
+    from testctl.execution.pool import LocalPool
     from testctl.releases.entries import load_entries
     from testctl.releases.groups import compared, grouped
     from testctl.releases.site import as_json as to_json
     from testctl.releases.site import check_out, write_site
+    from testctl.system.worker_pool import workers
 
     names = _names(kernels)
     check_out(out)
@@ -69,7 +72,9 @@ def releases(
     _distinct(plans[names[0]])
     with interruptible():
         try:
-            runs = {name: [_run(plan, results, jobs) for plan in of] for name, of in plans.items()}
+            with workers(jobs) as kept:
+                pool = LocalPool(jobs, kept)
+                runs = {name: [_run(plan, results, pool) for plan in of] for name, of in plans.items()}
         except KeyboardInterrupt:
             print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
             sys.exit(INTERRUPTED)
@@ -118,15 +123,15 @@ def _bugs() -> list[str]:
     return [file.stem for file in (checkout.root() / BUGS).glob("*.yaml")]
 
 
-def _run(plan: Plan, results: Path, jobs: int) -> Run:
+def _run(plan: Plan, results: Path, pool: LocalPool) -> Run:
     from testctl.execution.finished_run import run_of
     from testctl.report import Progress
 
     testbed = find(_BED)
     testbed.check(plan)
-    ready = testbed.ready(plan.points, Request(None, jobs, commands=True))
-    options = Options(results, None, jobs, resume=True, report_jobs=report_jobs(_BED))
-    return run_of(plan, ready, options, Progress(len(plan.points), Console(stderr=True)))
+    ready = testbed.ready(plan.points, Request(None, pool.jobs, commands=True))
+    options = Options(results, None, pool.jobs, resume=True, report_jobs=report_jobs(_BED))
+    return run_of(plan, ready, options, Progress(len(plan.points), Console(stderr=True)), pool)
 
 
 def _code(runs: Sequence[Run], groups: Sequence[Group]) -> int:

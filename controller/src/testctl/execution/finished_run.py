@@ -14,9 +14,9 @@ from testctl.results.reuse import as_measured
 from testctl.testbeds.ready import ReadyTestbed
 
 
-def run_of(plan: Plan, testbed: ReadyTestbed, options: Options, progress: Progress) -> Run:
+def run_of(plan: Plan, testbed: ReadyTestbed, options: Options, progress: Progress, pool: LocalPool) -> Run:
     """Finished points of other runs are taken over; a run that has all of them is not made again."""
-    return finished(plan, testbed, options) or run_plan(plan, testbed, options, progress, pool=LocalPool(options.jobs))
+    return finished(plan, testbed, options) or run_plan(plan, testbed, options, progress, pool=pool)
 
 
 def finished(plan: Plan, testbed: ReadyTestbed, options: Options) -> Run | None:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from testctl_agent.system.entry_points import Group
 
 from testctl.execution.point import run_one
 from testctl.plan import Point
-from testctl.system.worker_pool import workers
+from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.ready import ReadyTestbed
 
 Done = tuple[Point, str, float]
@@ -42,12 +43,16 @@ POOLS = Group("testctl.pools", "pool", "open_pool", {"cluster": "testctl-cluster
 
 @dataclass(frozen=True)
 class LocalPool:
-    """Processes of this machine, `jobs` at once."""
+    """Processes of this machine, `jobs` at once.
+
+    kept  processes for several plans, one after the other, from workers(jobs); None: started for each
+    """
 
     jobs: int
+    kept: ProcessPoolExecutor | None = None
 
     def work(self, testbed: ReadyTestbed, points: Iterator[Point], run: Path, keep_captures: bool) -> Finished:
-        with workers(self.jobs) as pool:
+        with _killed_after_errors(self.kept) if self.kept else workers(self.jobs) as pool:
             running: dict[Future[tuple[str, float]], Point] = {}
             while True:
                 for point in islice(points, self.jobs - len(running)):
@@ -62,3 +67,12 @@ class LocalPool:
                         why = "its worker was killed from outside (out of memory?)"
                         raise TestbedError(f"point {point.id}: {why}") from error
                     yield point, verdict, wall_s
+
+
+@contextmanager
+def _killed_after_errors(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
+    try:
+        yield pool
+    except BaseException:
+        kill_workers(pool)
+        raise

@@ -13,12 +13,14 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.execution.options import Options
+from testctl.execution.pool import LocalPool
 from testctl.execution.run import Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import CLAIM_PLANS, Plan, load_plan
 from testctl.results import collect_versions
 from testctl.system import checkout
+from testctl.system.worker_pool import workers
 from testctl.testbeds.ready import ReadyTestbed
 
 
@@ -52,8 +54,9 @@ def run_papers(
 ) -> Scorecard:
     """Run every plan (a run each, below options.results_dir) and gather their claims."""
     started, clock = datetime.now(UTC), time.monotonic()
-    with progress:
-        runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name)) for plan in plans]
+    with progress, workers(options.jobs) as kept:
+        pool = LocalPool(options.jobs, kept)
+        runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name), pool=pool) for plan in plans]
     versions = collect_versions(kernels={name: full for run in runs for name, full in _kernels(run.versions).items()})
     return Scorecard(
         runs=runs,
