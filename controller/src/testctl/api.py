@@ -111,10 +111,12 @@ class Run:
         word); `y` the median of the points, `lo` and `hi` the least and the greatest, `n` how many, `missing` how many
         have no value.  flow: without one, of all flows together.  Raises PlanError, naming what there is.
         """
+        from testctl.plan.sweep_figures import HEATMAP
         from testctl.report.sweep import sweep_of
         from testctl.report.sweep_choice import asked_spec
 
-        spec = asked_spec(self.files.points, "metric", metric, x=x, by=by, facet=facet, flow=flow)
+        kind = HEATMAP if by else "metric"  # of both the numbers are the same, and a heatmap may have more of `by`
+        spec = asked_spec(self.files.points, kind, metric, x=x, by=by, facet=facet, flow=flow)
         return _as(_sweep_table(sweep_of(spec, self.files.points)), to_arrow)
 
     def figure(

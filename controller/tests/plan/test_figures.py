@@ -53,7 +53,7 @@ WRONG = {
     "[{}]": "4:11: figure 1: want a field title; got none",
     "[{title: [a]}]": "4:19: figure 1: title: want text; got a list",
     "[{title: a, kind: thruput}]": "4:28: figure 1: kind: want one of throughput, connections, cwnd, rtt, "
-    "queue, sequence, time_sequence, response, slowdown, fct, metric, cdf, box; got thruput",
+    "queue, sequence, time_sequence, response, slowdown, fct, metric, cdf, box, heatmap; got thruput",
     "[{title: a}, {title: a, bin: 10}]": "4:39: figure 2: bin: want a time with its unit",
     "[{title: a, bin: 1ns}]": "4:27: figure 1: bin: want at least 1us; got 1ns",
     "[{title: a, from: 2s, to: 1s}]": "4:36: figure 1: to: want a time after `from`; got 1s",

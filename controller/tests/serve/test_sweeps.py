@@ -109,6 +109,13 @@ def test_the_library_has_the_same_numbers(run: Run) -> None:
     assert (list(words["hosts.cc"]), words["x"].isna().all()) == (["cubic", "reno", "dctcp"], True)
 
 
+def test_the_library_has_as_many_rows_as_a_heatmap(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testctl.plan.sweep_figures.MAX_BY", 2)
+    assert len(testctl.load(run.path).sweep("saturation", "switch.delay", "switch.buffer")) == 12
+    with pytest.raises(PlanError, match="by: want a parameter of at most 2 values"):
+        testctl.load(run.path).figure("saturation", "switch.delay", "switch.buffer")
+
+
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
