@@ -7,7 +7,8 @@
  * leaves by ip_queue_xmit() or inet6_csk_xmit(), a timer finds losses by
  * tcp_enter_loss().  What an ACK did is read when it has been processed, and
  * before anything is sent on it: at the first transmission within, or at the
- * end.  An ACK that comes when nothing is in flight is not recorded.
+ * end.  An ACK that comes when nothing is in flight is not recorded.  What limits
+ * the sender is decided once more for the last event of an ACK, after TCP has sent.
  *
  * The time is the one that TCP itself has read for the event (tcp_clock_cache):
  * reading the clock again would move it, and the packets with it.
@@ -19,7 +20,9 @@
  */
 #include <linux/bottom_half.h>
 #include <linux/gfp.h>
+#include <linux/inet_diag.h>
 #include <linux/init.h>
+#include <linux/net.h>
 #include <linux/proc_fs.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -30,15 +33,17 @@
 #include <net/netns/generic.h>
 #include <net/tcp.h>
 
-#define tcp_event_get(tp, field) ((tp)->field)
+#define tcp_event_get(pointer, field) ((pointer)->field)
 #define tcp_event_state(tp) (inet_csk((const struct sock *)(tp))->icsk_ca_state)
+static bool tcp_event_full(const struct sock *sk);
+static u8 tcp_event_cc(const struct sock *sk, u32 *words);
 #include "lab_ect1.h"
 #include "tcp_event.h"
 
 #define FILE_NAME "testctl_tcp_trace"
 #define CHUNK_ORDER 4
 #define CHUNK_EVENTS ((u32)((PAGE_SIZE << CHUNK_ORDER) / sizeof(struct tcp_event)))
-#define MOST_CHUNKS 1024
+#define MOST_CHUNKS 1792
 
 struct trace_head {
 	char magic[4];		/* "TGE1" */
@@ -60,6 +65,8 @@ struct trace {
 struct processing {
 	const struct sock *sk;	/* NULL: nothing is to be recorded */
 	struct processing *outer;
+	const struct sock *turn;	/* whose transmissions belong to it; NULL: nobody's */
+	struct tcp_event *last;	/* the latest of its events; NULL: none */
 	u32 prior_pipe;
 	u32 prior_una;
 	bool flying;
@@ -67,6 +74,25 @@ struct processing {
 
 static unsigned int trace_id;
 static struct processing *innermost;
+
+static bool tcp_event_full(const struct sock *sk)
+{
+	return sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+}
+
+/* What `ss -i` shows of it: get_info() only reads, although its socket is not const. */
+static u8 tcp_event_cc(const struct sock *sk, u32 *words)
+{
+	const struct tcp_congestion_ops *ca = inet_csk(sk)->icsk_ca_ops;
+	union tcp_cc_info info = { };
+	int kind = 0;
+
+	BUILD_BUG_ON(sizeof(info) < TCP_EVENT_CC_WORDS * sizeof(*words));
+	if (ca && ca->get_info)
+		ca->get_info((struct sock *)sk, ~0U, &kind, &info);
+	memcpy(words, &info, TCP_EVENT_CC_WORDS * sizeof(*words));
+	return kind;
+}
 
 static struct trace *trace_of(const struct sock *sk)
 {
@@ -100,6 +126,8 @@ static void ack_begins(struct processing *p, const struct sock *sk, const struct
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	p->sk = trace_of(sk) && tcp_hdr(skb)->ack && sk->sk_state != TCP_LISTEN ? sk : NULL;
+	p->turn = p->sk;
+	p->last = NULL;
 	p->prior_pipe = tcp_event_pipe(tp);
 	p->prior_una = tp->snd_una;
 	p->flying = tp->packets_out > 0;
@@ -119,12 +147,32 @@ static void ack_is_processed(struct processing *p)
 	e = reserve(t, sk);
 	if (e)
 		tcp_event_fill(e, tcp_sk(sk), TCP_EVENT_ACK, p->prior_pipe);
+	p->last = e;
+}
+
+/*
+ * TCP has sent what it wanted to on an ACK.  If nothing kept it from sending more,
+ * it defers (tcp_tso_should_defer()), which the kernel counts as limited by the
+ * smaller one of the windows; or it waits for the device (tcp_small_queue_check()).
+ */
+static void turn_ends(struct tcp_event *e, const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 space = (tp->snd_cwnd - e->pipe) * tp->mss_cache;
+
+	if (e->limit != TCP_LIMIT_NOTHING)
+		return;
+	e->limit = tcp_event_limit(e, tp, tp->snd_nxt, 0);
+	if (e->limit == TCP_LIMIT_NOTHING && tp->lost_out <= tp->retrans_out && !(sk->sk_tsq_flags & TSQF_THROTTLED))
+		e->limit = space < tcp_wnd_end(tp) - tp->snd_nxt ? TCP_LIMIT_CWND : TCP_LIMIT_RECEIVER_WINDOW;
 }
 
 static void ack_ends(struct processing *p)
 {
 	ack_is_processed(p);
 	innermost = p->outer;
+	if (p->last && trace_of(p->turn))
+		turn_ends(p->last, p->turn);
 }
 
 static void sends(const struct sock *sk, const struct sk_buff *skb)
@@ -145,8 +193,12 @@ static void sends(const struct sock *sk, const struct sk_buff *skb)
 		if (p->sk == sk)
 			ack_is_processed(p);
 	e = reserve(t, sk);
-	if (e)
-		tcp_event_sent(e, tcp_sk(sk), ntohl(th->seq), length, span, skb_shinfo(skb)->gso_segs);
+	if (!e)
+		return;
+	tcp_event_sent(e, tcp_sk(sk), ntohl(th->seq), length, span, skb_shinfo(skb)->gso_segs);
+	for (p = innermost; p; p = p->outer)
+		if (p->turn == sk)
+			p->last = e;
 }
 
 void __real_tcp_rcv_established(struct sock *sk, struct sk_buff *skb);
@@ -316,7 +368,7 @@ static struct pernet_operations trace_net_operations = {
 
 static int __init tcp_trace_init(void)
 {
-	BUILD_BUG_ON(sizeof(struct tcp_event) != 56);
+	BUILD_BUG_ON(sizeof(struct tcp_event) != 96);
 	return register_pernet_subsys(&trace_net_operations);
 }
 fs_initcall(tcp_trace_init);

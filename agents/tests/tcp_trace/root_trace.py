@@ -21,13 +21,16 @@ from testctl_agent.tcp_trace.lab import EVENT_BYTES
 from agents.tests.cc.root_struct_ops import BYTES, far_end, transfer_to
 
 EVENT = np.dtype(
-    [(name, "<u8") for name in ("time_ns", "acked")]
+    [(name, "<u8") for name in ("time_ns", "acked", "pacing", "rate")]
     + [(name, "<u4") for name in ("flight", "cwnd", "ssthresh", "pipe", "prior", "delivered", "srtt_us", "length")]
+    + [("cc", "<u4", (5,))]
     + [(name, "<u2") for name in ("local", "remote", "segs")]
-    + [("kind", "u1"), ("state", "u1")]
+    + [(name, "u1") for name in ("kind", "state", "limit", "cc_kind")]
+    + [("spare", "<u2")]
 )
 ACK, SEND, RETRANSMIT, TIMEOUT = range(4)
 RECOVERY, MSS = 3, 1448
+APPLICATION, CWND = 1, 4
 
 
 def kernel_says(sender: socket.socket) -> dict[str, int]:
@@ -40,7 +43,8 @@ def kernel_says(sender: socket.socket) -> dict[str, int]:
     found = {"ca_state": info[1]}
     at = {"rtt": 68, "ssthresh": 76, "cwnd": 80, "total_retrans": 100, "data_segs_out": 156, "delivered": 192}
     found |= {name: struct.unpack_from("=I", info, where)[0] for name, where in at.items()}
-    (found["acked"],) = struct.unpack_from("=Q", info, 120)
+    at = {"pacing": 104, "acked": 120, "rate": 160}
+    found |= {name: struct.unpack_from("=Q", info, where)[0] for name, where in at.items()}
     return found
 
 
@@ -65,10 +69,17 @@ def check(events: np.ndarray, said: dict[str, int], lost: int) -> None:
     last = acks[acks["acked"] == BYTES + 1][0]
     assert (last["pipe"], last["flight"], said["acked"]) == (0, 0, BYTES + 1)
     names = {"cwnd": "cwnd", "ssthresh": "ssthresh", "delivered": "delivered", "ca_state": "state", "rtt": "srtt_us"}
+    names |= {"pacing": "pacing", "rate": "rate"}
     assert {name: int(last[column]) for name, column in names.items()} == {name: said[name] for name in names}
     assert (np.diff(acks["acked"].astype(np.int64)) >= 0).all()
     assert (np.diff(acks["delivered"].astype(np.int64)) >= 0).all()
     assert (events["state"] == RECOVERY).any()
+    assert last["limit"] == APPLICATION, "all was sent"
+    full = new["pipe"] >= new["cwnd"]
+    assert full.any()
+    assert ((new["limit"] == CWND) == full).all()
+    assert not events["cc_kind"].any()
+    assert not events["cc"].any()
     # One transmission changes the pipe by its packets; what it was before is what it was after the event before.
     assert (events["prior"][1:][sent[1:]] == events["pipe"][:-1][sent[1:]]).mean() > 0.99
     grown = events["pipe"].astype(int) - events["prior"]

@@ -37,7 +37,9 @@ def test_it_is_switched(tmp_path: Path) -> None:
 
 def test_another_layout(tmp_path: Path) -> None:
     head = struct.pack("<4s3I2Q", b"TGE1", LAYOUT + 1, 64, 0, 3, 0)
-    with pytest.raises(TestbedError, match=rf"want events of layout {LAYOUT}, 56 bytes; got layout {LAYOUT + 1}, 64"):
+    with pytest.raises(
+        TestbedError, match=rf"want events of layout {LAYOUT}, {EVENT_BYTES} bytes; got layout {LAYOUT + 1}, 64"
+    ):
         trace(tmp_path, head).save(tmp_path / "out")
 
 

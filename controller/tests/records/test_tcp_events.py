@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from testctl.metrics.recovery import flow_recoveries
-from testctl.records import RecordsError, load_raw
-from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS, Array
+from testctl.records import Records, RecordsError, load_raw
+from testctl.records.parquet import read_records
+from testctl.records.schema import CC_COLUMNS, SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_LIMITS, Array
 from testctl.records.tcp_events import LAYOUTS
 from testctl_agent.tcp_trace import bpf
 from testctl_agent.tcp_trace.lab import EVENT_BYTES, LAYOUT
@@ -25,10 +27,10 @@ CLIENT, SERVER = 40000, 5001
 
 
 def test_the_names_of_events_are_those_that_a_kernel_records() -> None:
-    (kinds,) = re.findall(
-        r"enum tcp_event_kind {([^}]*)}", bpf.SOURCE.with_name("tcp_event.h").read_text(encoding="utf-8")
-    )
-    assert tuple(name.lower() for name in re.findall(r"TCP_EVENT_(\w+)", kinds)) == TCP_EVENT_NAMES
+    header = bpf.SOURCE.with_name("tcp_event.h").read_text(encoding="utf-8")
+    for enum, prefix, names in (("kind", "TCP_EVENT_", TCP_EVENT_NAMES), ("limit", "TCP_LIMIT_", TCP_LIMITS)):
+        (body,) = re.findall(rf"enum tcp_event_{enum} {{([^}}]*)}}", header)
+        assert tuple(name.lower() for name in re.findall(rf"{prefix}(\w+)", body)) == names
 
 
 def test_the_layout_is_the_structs(tmp_path: Path) -> None:
@@ -38,9 +40,12 @@ def test_the_layout_is_the_structs(tmp_path: Path) -> None:
     source = tmp_path / "layout.c"
     source.write_text(
         "#include <stddef.h>\n#include <stdio.h>\n#include <linux/types.h>\n"
-        "struct tcp_sock { __u64 bytes_acked; __u32 snd_una, snd_nxt, snd_cwnd, snd_ssthresh, packets_out, sacked_out,"
-        " lost_out, retrans_out, delivered, srtt_us; };\n"
-        "#define tcp_event_get(tp, field) ((tp)->field)\n#define tcp_event_state(tp) 0\n"
+        "struct sock { unsigned long sk_pacing_rate; __u32 sk_pacing_status; };\n"
+        "struct tcp_sock { __u64 bytes_acked, tcp_wstamp_ns, tcp_clock_cache; __u32 snd_una, snd_nxt, snd_cwnd,"
+        " snd_ssthresh, packets_out, sacked_out, lost_out, retrans_out, delivered, srtt_us, rate_delivered,"
+        " rate_interval_us, mss_cache, write_seq, snd_wnd, data_segs_out; };\n"
+        "#define tcp_event_get(pointer, field) ((pointer)->field)\n#define tcp_event_state(tp) 0\n"
+        "#define tcp_event_full(sk) 0\n#define tcp_event_cc(sk, words) 0\n"
         f'#include "{bpf.SOURCE.with_name("tcp_event.h")}"\n'
         f'int main(void) {{ struct tcp_event e; {shown} printf("%d %zu\\n", TCP_EVENT_LAYOUT, sizeof(e)); }}\n'
     )
@@ -101,6 +106,82 @@ def test_rows(tmp_path: Path) -> None:
     assert not records.notes
 
 
+def state_of(tmp_path: Path, **values: Any) -> dict[str, Any]:
+    """The kernel's own columns of an event with these values, without those that are not known."""
+    records = load_raw(point(tmp_path, events(SENT | values).tobytes()))
+    assert records.tcp_events is not None
+    (row,) = records.tcp_events.select(list(SENDER_COLUMNS)).to_pylist()
+    return {name: value for name, value in row.items() if value != -1}
+
+
+RATES = {"pacing_rate": 2_500_000, "delivery_rate": 1_250_000, "limit": 5}
+BITS = {"pacing_rate_bps": 20_000_000, "delivery_rate_bps": 10_000_000, "limited_by": 5}
+
+
+@pytest.mark.parametrize(
+    ("values", "want"),
+    [
+        (RATES, BITS),
+        ({"pacing_rate": 2**64 - 1}, {"limited_by": 0}),
+        ({"pacing_rate": 2**63}, {"pacing_rate_bps": (2**63 - 1) // 8 * 8, "limited_by": 0}),
+    ],
+)
+def test_rates_and_limits(tmp_path: Path, values: dict[str, Any], want: dict[str, Any]) -> None:
+    assert state_of(tmp_path, **values) == want
+
+
+GAINS = [(739, 739), (88, 739), (320, 512), (192, 512), (256, 512), (256, 256)]
+"""Of Linux's BBR, with a unit of 256: Startup, Drain, three of ProbeBW, ProbeRTT."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "want"),
+    [
+        *(
+            (16, (1_250_000, 0, 40_000, pacing, window), {"phase": phase, "pacing_gain": pacing / 256,
+             "cwnd_gain": window / 256, "cc_bw_bps": 10_000_000, "cc_min_rtt_us": 40_000})
+            for (pacing, window), phase in zip(GAINS, (0, 1, 2, 2, 2, 3), strict=True)
+        ),
+        (16, (0, 1, 2**32 - 1, 739, 739), {"phase": 0, "pacing_gain": 739 / 256, "cwnd_gain": 739 / 256,
+                                           "cc_bw_bps": 8 * 2**32}),
+        (16, (0, 0, 2**32 - 1, 0, 0), {}),  # before its first ACK
+        (9, (1 | 1 << 16, 1024, 7, 9, 0), {"dctcp_alpha": 1.0, "dctcp_ce": 1}),
+        (9, (1, 64, 7, 9, 0), {"dctcp_alpha": 0.0625, "dctcp_ce": 0}),
+        (9, (0, 0, 0, 0, 0), {}),  # without ECN it is Reno
+        (3, (1, 9, 41_000, 40_000, 0), {"cc_rtt_us": 41_000, "cc_min_rtt_us": 40_000}),
+        (3, (1, 0, 2**31 - 1, 2**31 - 1, 0), {}),
+        (0, (5, 5, 5, 5, 5), {}),
+    ],
+)  # fmt: skip
+def test_what_a_congestion_control_says(
+    tmp_path: Path, kind: int, words: tuple[int, ...], want: dict[str, Any]
+) -> None:
+    found = state_of(tmp_path, **RATES, cc_kind=kind, cc=words)
+    assert {name: value for name, value in found.items() if name in CC_COLUMNS} == want
+    assert {name: value for name, value in found.items() if name not in CC_COLUMNS} == BITS
+
+
+def test_the_digest_is_that_of_before_these_columns(tmp_path: Path) -> None:
+    """And records that lack them are read, with what they lack as unknown."""
+    records = load_raw(point(tmp_path, events(SENT | RATES, ACKED | RATES).tobytes()))
+    assert records.digest() == "8fe7a31a49cd6caa2e58eae8b9e68398ef54e768e53ce21c804baf1ae36dce81"
+    records.save(tmp_path)
+    for name in ("point.json", "outcome.json"):
+        if not (tmp_path / name).exists():
+            (tmp_path / name).write_text((tmp_path / "raw" / name).read_text())
+    kept = Records.load(tmp_path)
+    assert kept.tcp_events is not None
+    assert records.tcp_events is not None
+    assert kept.tcp_events.equals(records.tcp_events)
+    file = tmp_path / "tcp_events.parquet"
+    pq.write_table(kept.tcp_events.drop_columns(list(SENDER_COLUMNS)), file)
+    for older in (Records.load(tmp_path).tcp_events, read_records(file, TCP_EVENTS).cast(TCP_EVENTS)):
+        assert older is not None
+        assert older.schema == TCP_EVENTS
+        assert older.select(list(SENDER_COLUMNS)).to_pylist() == [dict.fromkeys(SENDER_COLUMNS, -1)] * 2
+    assert Records.load(tmp_path).digest() == records.digest()
+
+
 def untraced(where: Path) -> Path:
     write_point(where, Sender("prr", 20, 60, [0]).run().talk.captures())
     return where
@@ -124,11 +205,13 @@ def test_missing_events_are_noted(tmp_path: Path, cut: int, reported: dict[str, 
 @pytest.mark.parametrize(
     ("reported", "values", "text"),
     [
-        ({"layout": 2}, {}, "want events of layout 1; the collector has 2"),
+        ({"layout": 1}, {}, "want events of layout 2; the collector has 1"),
         ({"layout": None}, {}, "sender: want an integer of 64 bits at layout; got None"),
-        ({"records": 1}, {}, "want 1 events of 56 bytes, as reported; got 2"),
-        ({}, {"kind": 9}, r"want a kind below \d; got 9"),
-        ({}, {"state": 9}, r"want a state below \d; got 9"),
+        ({"records": 1}, {}, "want 1 events of 96 bytes, as reported; got 2"),
+        ({}, {"kind": 9}, "kind: want one of 0, 1, 2, 3; got 9"),
+        ({}, {"state": 9}, "state: want one of 0, 1, 2, 3, 4; got 9"),
+        ({}, {"limit": 6}, "limit: want one of 0, 1, 2, 3, 4, 5; got 6"),
+        ({}, {"cc_kind": 1}, "cc_kind: want one of 0, 3, 9, 16; got 1"),
     ],
 )
 def test_refused(tmp_path: Path, reported: dict[str, Any], values: dict[str, int], text: str) -> None:

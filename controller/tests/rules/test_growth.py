@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from testctl.records.schema import TCP_EVENT_NAMES, TCP_EVENTS, TCP_STATES, names_column
+from testctl.records.schema import SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_STATES, names_column
 
 from controller.tests.rules.conversation import HELLO, found
 
@@ -29,6 +29,7 @@ def events(text: str) -> pa.Table:
         "conn": [0] * len(rows),
         "srtt_us": [10_000] * len(rows),
         "state": [TCP_STATES.index(row[2]) for row in rows],
+        **dict.fromkeys(SENDER_COLUMNS, [-1] * len(rows)),
     }
     names = {"una": "snd_una", "nxt": "snd_nxt", "prior": "prior_pipe"}
     for name in ("una", "nxt", "cwnd", "ssthresh", "pipe", "prior", "delivered"):

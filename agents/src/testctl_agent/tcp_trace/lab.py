@@ -9,10 +9,10 @@ from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
 
-LAYOUT = 1
+LAYOUT = 2
 """TCP_EVENT_LAYOUT of tcp_event.h."""
 
-EVENT_BYTES = 56
+EVENT_BYTES = 96
 
 LAB_FILE = Path("/proc/net/testctl_tcp_trace")
 _HEAD = struct.Struct("<4s3I2Q")  # struct trace_head of lab_tcp_trace.c

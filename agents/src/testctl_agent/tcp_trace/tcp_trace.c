@@ -6,9 +6,11 @@
  * tcp_rcv_established() begins; net_dev_queue, where a packet comes to its
  * device, in the same call that sent it; tcp_cong_state_set; tcp_destroy_sock.
  * So what an ACK did is read at the connection's next event: nothing but these
- * changes it in between.  Not seen: ACKs that tcp_rcv_state_process() handles
- * (after the FIN has been sent), and who waits for a neighbour's address; on
- * stacked devices (a VLAN's) a transmission is recorded once a device.
+ * changes it in between, except `limit`, which counts what the application has
+ * written since.  Not seen: ACKs that tcp_rcv_state_process() handles (after the
+ * FIN has been sent), what the congestion control says of itself, and who waits
+ * for a neighbour's address; on stacked devices (a VLAN's) a transmission is
+ * recorded once a device.
  *
  * The ring is drained when it is half full.  trace_lost[0] counts packets of
   * transmissions, and other events, that did not fit into the ring.  It also
@@ -29,6 +31,7 @@
 #define FIN 1
 #define SYN 2
 #define PROTOCOL_TCP 6
+#define SOCK_NOSPACE 2
 #define TIME_WAIT 6
 #define NEW_SYN_RECV 12		/* these two are not whole sockets */
 
@@ -41,9 +44,13 @@ struct sock_common {
 	unsigned char skc_state;
 	possible_net_t skc_net;
 } CORE;
+struct socket { unsigned long flags; } CORE;
 struct sock {
 	struct sock_common __sk_common;
 	__u16 sk_protocol;
+	struct socket *sk_socket;
+	unsigned long sk_pacing_rate;
+	__u32 sk_pacing_status;
 } CORE;
 struct inet_sock { struct sock sk; } CORE;
 struct inet_connection_sock { struct inet_sock icsk_inet; __u8 icsk_ca_state : 5; } CORE;
@@ -70,6 +77,13 @@ struct tcp_sock {
 	__u32 delivered;
 	__u32 srtt_us;
 	__u32 data_segs_out;
+	__u32 rate_delivered;
+	__u32 rate_interval_us;
+	__u32 mss_cache;
+	__u32 write_seq;
+	__u32 snd_wnd;
+	__u64 tcp_wstamp_ns;
+	__u64 tcp_clock_cache;
 } CORE;
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
@@ -103,8 +117,24 @@ static inline __u8 tcp_event_state(const struct tcp_sock *tp)
 	return value >> __builtin_preserve_field_info(tp->inet_conn.icsk_ca_state, 5);
 }
 
+static inline int tcp_event_full(const struct sock *sk);
+static inline __u8 tcp_event_cc(const struct sock *sk, __u32 *words);
 #define tcp_event_get READ
 #include "tcp_event.h"
+
+static inline int tcp_event_full(const struct sock *sk)
+{
+	struct socket *socket = READ(sk, sk_socket);
+
+	return socket && READ(socket, flags) >> SOCK_NOSPACE & 1;
+}
+
+/* A congestion control's get_info() can't be called from here. */
+static inline __u8 tcp_event_cc(const struct sock *sk, __u32 *words)
+{
+	__builtin_memset(words, 0, TCP_EVENT_CC_WORDS * sizeof(*words));
+	return 0;
+}
 
 /* A connection: its latest ACK, while that has not been recorded (time_ns is not 0); snd_nxt and packets as seen. */
 struct connection {

@@ -13,10 +13,25 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from testctl.records.schema import ACCURATE_ECN, PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, codes_of, numbers_of, others
+from testctl.records.schema import (
+    ACCURATE_ECN,
+    PACKETS,
+    REQUESTS,
+    SENDER_COLUMNS,
+    TCP_EVENTS,
+    TCP_INFO,
+    codes_of,
+    numbers_of,
+    others,
+)
 
 RANDOM = frozenset({"tsval", "tsecr"})
 """Columns that a digest does not cover.  It covers the columns of Accurate ECN where a packet has any value of it."""
+
+
+_UNCOVERED = RANDOM | set(SENDER_COLUMNS)
+"""Nor does it cover the rates, limits and state of congestion control in TCP's events, so that a run still has the
+digest that it had before they were recorded."""
 
 
 def digest_of(
@@ -33,7 +48,7 @@ def digest_of(
         total.update(f"{label} {table.num_rows}\n".encode())
         for field in schema:
             usual, every = ACCURATE_ECN.get(field.name), np.arange(table.num_rows)
-            if field.name in RANDOM:
+            if field.name in _UNCOVERED:
                 continue
             if usual is not None and not len(others(table.column(field.name), every, usual)[0]):
                 continue

@@ -148,6 +148,37 @@ TCP_EVENT_SOURCES = ("kernel", "capture")
 TCP_STATES = ("open", "disorder", "cwr", "recovery", "loss")
 """By the kernel's numbers, enum tcp_ca_state."""
 
+TCP_LIMITS = ("nothing", "application", "send_buffer", "receiver_window", "cwnd", "pacing")
+"""What keeps the sender from sending more after an event, by the kernel's numbers (enum tcp_event_limit).
+
+cwnd: as many packets are in flight as it allows; receiver_window: the next segment does not fit into it; application:
+less than a packet is to be sent, and nothing lost; send_buffer: likewise, and the application waits for space in the
+send buffer; pacing: TCP's own pacing sends the next segment later; nothing: it leaves in the same turn.  The first that
+holds, in this order.
+"""
+
+BBR_PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
+
+CC_COLUMNS = {
+    "phase": pa.int8(),  # of BBR: index of BBR_PHASES
+    "pacing_gain": pa.float64(),  # of BBR, like cwnd_gain and cc_bw_bps
+    "cwnd_gain": pa.float64(),
+    "cc_bw_bps": pa.int64(),  # the bottleneck's bandwidth, as it estimates it
+    "cc_rtt_us": pa.int64(),  # tcpv_rtt of Vegas (its base RTT), Yeah, Illinois (the mean), Westwood, NV
+    "cc_min_rtt_us": pa.int64(),  # of BBR, and tcpv_minrtt (of Vegas: of the last round)
+    "dctcp_alpha": pa.float64(),  # of DCTCP: the share of marked packets, 0 to 1
+    "dctcp_ce": pa.int8(),  # of DCTCP: whether the last packet that came was marked
+}
+"""A congestion control's own state, as it says it (get_info)."""
+
+SENDER_COLUMNS = {
+    "pacing_rate_bps": pa.int64(),  # -1: unlimited, too
+    "delivery_rate_bps": pa.int64(),  # of the last sample that the application did not limit
+    "limited_by": pa.int8(),  # index of TCP_LIMITS
+    **CC_COLUMNS,
+}
+"""Columns of TCP_EVENTS that only a kernel's trace has; -1 in captures, and in records from before them."""
+
 TCP_EVENTS = pa.schema(
     [
         ("time_ns", pa.int64()),  # relative to T0
@@ -165,6 +196,7 @@ TCP_EVENTS = pa.schema(
         ("state", pa.int8()),  # index of TCP_STATES
         ("delivered", pa.int64()),  # since the connection began, the SYN counted
         ("source", NAMES),  # of TCP_EVENT_SOURCES
+        *SENDER_COLUMNS.items(),
     ]
 )
 """A sender's TCP at every ACK and every transmission; values after the event, -1 unknown.
@@ -175,6 +207,9 @@ nothing was in flight is left out.
 Of a capture: cwnd is what it must have been at least, the pipe after a transmission (-1 at ACKs), and
 ssthresh is unknown; packets are bytes / the largest packet's payload, rounded up.
 """
+
+LATER_COLUMNS = {**ACCURATE_ECN, **dict.fromkeys(SENDER_COLUMNS, -1)}
+"""Columns that records of earlier runs lack, and the value that they have there."""
 
 REQUESTS = pa.schema(
     [
@@ -225,6 +260,15 @@ def table_of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
         ],
         schema=schema,
     )
+
+
+def completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A table of an earlier run with the LATER_COLUMNS that it lacks; other tables are unchanged."""
+    for place, field in enumerate(schema):
+        if field.name in LATER_COLUMNS and field.name not in table.schema.names:
+            column = pa.array(np.full(table.num_rows, LATER_COLUMNS[field.name])).cast(field.type)
+            table = table.add_column(place, field, column)
+    return table
 
 
 def taken(column: pa.ChunkedArray, index: Ints) -> Array:

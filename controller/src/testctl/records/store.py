@@ -27,7 +27,6 @@ from testctl.records.port_queue import with_ports
 from testctl.records.requests import read_requests
 from testctl.records.rows import take
 from testctl.records.schema import (
-    ACCURATE_ECN,
     PACKETS,
     REQUESTS,
     TCP_EVENTS,
@@ -35,6 +34,7 @@ from testctl.records.schema import (
     Array,
     Ints,
     codes_of,
+    completed,
     names_column,
     numbers_of,
     others,
@@ -277,9 +277,7 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
         table = cleaned(read_parquet(path, becomes=schema))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
-    for at, name in enumerate(schema.names):  # runs from before packets had these columns
-        if name in ACCURATE_ECN and name not in table.schema.names:
-            table = table.add_column(at, schema.field(name), pa.array(np.full(table.num_rows, ACCURATE_ECN[name])))
+    table = completed(table, schema)
     if table.schema.names != schema.names:
         raise RecordsError(path, f"want the columns {', '.join(schema.names)}; got {', '.join(table.schema.names)}")
     try:

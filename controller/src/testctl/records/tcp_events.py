@@ -4,7 +4,7 @@
 The collector's result has their number, the layout and the clock; the outcome keeps it under notes as
 "HOST: tcp_events":
 
-    {"layout": 1, "records": n, "lost": n, "clock_offset_ns": realtime - monotonic}
+    {"layout": 2, "records": n, "lost": n, "clock_offset_ns": realtime - monotonic}
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.records.cc_state import BBR, DCTCP, MOST_RATE, NONE, VEGAS, cc_columns
 from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
 from testctl.records.flow_map import FlowMap
@@ -25,6 +26,7 @@ from testctl.records.schema import (
     TCP_EVENT_NAMES,
     TCP_EVENT_SOURCES,
     TCP_EVENTS,
+    TCP_LIMITS,
     TCP_STATES,
     Array,
     names_column,
@@ -32,17 +34,27 @@ from testctl.records.schema import (
 )
 
 LAYOUTS = {
-    1: np.dtype(
+    2: np.dtype(
         [
-            *((name, "<u8") for name in ("time_ns", "acked_bytes")),
+            *((name, "<u8") for name in ("time_ns", "acked_bytes", "pacing_rate", "delivery_rate")),
             *((name, "<u4") for name in ("flight_bytes", "cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")),
             *((name, "<u4") for name in ("srtt_us", "length")),
+            ("cc", "<u4", (5,)),
             *((name, "<u2") for name in ("local_port", "remote_port", "segs")),
-            *((name, "u1") for name in ("kind", "state")),
+            *((name, "u1") for name in ("kind", "state", "limit", "cc_kind")),
+            ("spare", "<u2"),
         ]
     )
 }
 """The struct by its number, TCP_EVENT_LAYOUT."""
+
+_KNOWN = {
+    "kind": range(len(TCP_EVENT_NAMES)),
+    "state": range(len(TCP_STATES)),
+    "limit": range(len(TCP_LIMITS)),
+    "cc_kind": (NONE, VEGAS, DCTCP, BBR),
+}
+_UNLIMITED = 2**64 - 1
 
 _SAME = ("cwnd", "ssthresh", "pipe", "prior_pipe", "delivered")
 
@@ -51,7 +63,7 @@ def read_tcp_events(files: Mapping[str, Path], point: PointSpec, outcome: Outcom
     """The table (schema TCP_EVENTS, sorted by time; None: nobody traced) and notes.
 
     files: host -> file.  Connections that belong to no flow are left out.  Raises RecordsError: an unknown layout,
-    an unknown kind or state, more events than were reported.
+    an unknown kind, state or limit, more events than were reported.
     """
     if not files:
         return None, []
@@ -91,11 +103,12 @@ def _events(path: Path, result: Mapping[str, Any], where: str, notes: list[str])
     written = int(result.get("records", count))
     if count > written:
         raise RecordsError(path, f"want {written} events of {kind.itemsize} bytes, as reported; got {count}")
-    for field, known in (("kind", len(TCP_EVENT_NAMES)), ("state", len(TCP_STATES))):
-        odd = np.flatnonzero(events[field] >= known)
+    for field, known in _KNOWN.items():
+        odd = np.flatnonzero(~np.isin(events[field], known))
         if len(odd):
             at = int(odd[0]) * kind.itemsize
-            raise RecordsError(path, f"want a {field} below {known}; got {events[field][odd[0]]}", at)
+            wanted = f"one of {', '.join(map(str, known))}"
+            raise RecordsError(path, f"{field}: want {wanted}; got {events[field][odd[0]]}", at)
     if count < written or cut:
         notes.append(f"{where}: tcp_events is cut off: want {written} events, got {count}")
     if lost := int(result.get("lost", 0)):
@@ -114,4 +127,14 @@ def _columns(events: Array, connected: Array) -> dict[str, Array]:
         **{name: events[name].astype(np.int64) for name in _SAME},
         "srtt_us": np.where(events["srtt_us"] > 0, events["srtt_us"].astype(np.int64), -1),
         "state": events["state"].astype(np.int8),
+        "pacing_rate_bps": _bits(events["pacing_rate"]),
+        "delivery_rate_bps": _bits(events["delivery_rate"]),
+        "limited_by": events["limit"].astype(np.int8),
+        **cc_columns(events["cc_kind"], events["cc"]),
     }
+
+
+def _bits(rate: Array) -> Array:
+    """Bytes/s as bits/s; -1 where there is no rate, or no limit."""
+    known = (rate > 0) & (rate < _UNLIMITED)
+    return np.where(known, np.minimum(rate, MOST_RATE).astype(np.int64) * 8, -1)

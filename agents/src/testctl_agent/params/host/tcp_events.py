@@ -10,7 +10,8 @@ SPEC = ParamSpec(
     name="tcp_events",
     kind="host",
     role="collector",
-    help="on: record cwnd, ssthresh, pipe, srtt, state and delivered at each ACK, transmission and timeout",
+    help="on: record cwnd, ssthresh, pipe, srtt, state, delivered, rates, what limits the sender and its congestion "
+    "control's state at each ACK, transmission and timeout",
     type=Switch(),
     default=False,
 )

@@ -14,6 +14,7 @@ from testctl.metrics.recovery.trace import Trace, traces
 from testctl.metrics.recovery.trace_part import Part
 from testctl.records import Records
 from testctl.records.schema import (
+    SENDER_COLUMNS,
     TCP_EVENT_NAMES,
     TCP_EVENT_SOURCES,
     TCP_EVENTS,
@@ -80,6 +81,7 @@ def _events(walked: Walk) -> dict[str, Array]:
         "srtt_us": smoothed_rtt_us(trace, whole),
         "state": np.where(known, walked.state(0, count), -1),
         "delivered": np.where(known, delivered, -1),
+        **dict.fromkeys(SENDER_COLUMNS, np.full(count, -1)),
     }
 
 

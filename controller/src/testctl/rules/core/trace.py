@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from testctl.records import Records
-from testctl.records.schema import RST, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.records.schema import RST, SENDER_COLUMNS, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 from testctl.rules.core.rows import Rows
 from testctl.rules.core.scoreboard import Scoreboard
 
@@ -152,7 +152,8 @@ class Trace(Rows):
         if not len(rows):
             return {}
         rows = rows[np.argsort(numbers_of(table, "conn")[rows], kind="stable")]
-        names = [name for name in table.schema.names if name not in ("flow", "where", "event", "source")]
+        others = ("flow", "where", "event", "source", *SENDER_COLUMNS)
+        names = [name for name in table.schema.names if name not in others]
         columns = {name: numbers_of(table, name)[rows].astype(np.int64) for name in names}
         event, kinds = codes_of(table, "event")
         number = np.array([TCP_EVENT_NAMES.index(kind) for kind in kinds] or [0])
