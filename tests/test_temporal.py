@@ -21,12 +21,23 @@ PAGE = (Path(__file__).parents[1] / "docs" / "plans.md").read_text(encoding="utf
 SECTION = PAGE[PAGE.index("\n## Over time\n") : PAGE.index("\n## Figures\n")]
 
 
+def examples(release: str) -> list[dict[str, Any]]:
+    """The section's plans; expectations alone belong to the plan before them."""
+    plans: list[dict[str, Any]] = []
+    for text in re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL):
+        part = yaml.safe_load(text)
+        if "topology" not in part:
+            plans[-1]["expect"] += part["expect"]
+            continue
+        part["tuples"].append(["hosts", "kernel", release])
+        plans.append(part)
+    return plans
+
+
 def example(release: str, *more: Mapping[str, Any]) -> str:
-    """The section's plan, with these expectations or all of the section's."""
-    parts = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", SECTION, re.DOTALL)]
-    plan = parts[0] | {"expect": list(more) or [item for part in parts for item in part["expect"]]}
-    plan["tuples"].append(["hosts", "kernel", release])
-    return yaml.safe_dump(plan)
+    """The section's first plan, with these expectations or all of its own."""
+    plan = examples(release)[0]
+    return yaml.safe_dump(plan | {"expect": list(more) or plan["expect"]})
 
 
 def run(where: Path, text: str) -> tuple[Run, str, int]:
@@ -53,6 +64,24 @@ def test_the_page_has_every_signal_and_event() -> None:
     named = set(re.findall(r"`(\w+|…_\w+)`", rows))
     assert {name.replace("throughput_", "…_") if name != "throughput_1ms" else name for name in SIGNALS} <= named
     assert set(EVENTS) <= named
+
+
+def test_an_example_has_each_word_of_the_congestion_control() -> None:
+    """And of what limits the sender."""
+    used: set[str] = set()
+    for plan in examples("6.12"):
+        for item in plan["expect"]:
+            used |= {item.get("always"), item.get("eventually"), *item.get("while", {})}
+    assert {"limited_by", "phase", "pacing_gain", "cwnd_gain", "dctcp_alpha", "pacing_rate", "delivery_rate"} <= used
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_other_examples_hold(release: str, tmp_path: Path, number: int) -> None:
+    plan = examples(release)[number]
+    found, shown, code = run(tmp_path, yaml.safe_dump(plan))
+    assert [item["verdict"] for item in found.summary["expectations"]] == ["pass"] * len(plan["expect"]), shown
+    assert code == 0
 
 
 @pytest.mark.lab

@@ -53,6 +53,11 @@ def plan_of(expect: str, more: str = "", **options: object) -> Plan:
                      during=(("cwnd", (3.0,)), ("state", (3.0, 4.0)))),
             "always throughput_10ms min 1000000.0 before first mark while cwnd 3.0 while state 3.0 4.0",
         ),
+        (
+            "{eventually: pacing_rate, min: 2mbit, while: {phase: [probe_bw, probe_rtt], limited_by: pacing}}",
+            Temporal("pacing_rate", False, Limit(2e6), during=(("limited_by", (5.0,)), ("phase", (2.0, 3.0)))),
+            "eventually pacing_rate min 2000000.0 while limited_by 5.0 while phase 2.0 3.0",
+        ),
         ("{always: queue, max: 30kB}", Temporal("queue", True, most=Limit(30000)), "always queue max 30000.0"),
     ],
 )  # fmt: skip
@@ -82,6 +87,14 @@ def test_what_is_read(expect: str, want: Temporal, key: str) -> None:
          "recovery, loss; got closed"),
         ("{always: state, equals: 1 before, after: loss}", "6:34: expect always state 1: equals: want one of open, "
          "disorder, cwr, recovery, loss; got 1 before"),
+        ("{always: phase, min: drain}", "6:31: expect always phase 1: want equals of phase, which is a word; got min"),
+        ("{always: cwnd, max: 4, while: {phase: probertt}}", "6:48: expect always cwnd 1: while, phase: want one of "
+         "startup, drain, probe_bw, probe_rtt; got probertt"),
+        ("{eventually: limited_by, equals: rwnd}", "6:43: expect eventually limited_by 1: equals: want one of nothing, "
+         "application, send_buffer, receiver_window, cwnd, pacing; got rwnd"),
+        ("{always: dctcp_alpha, max: a}", "6:37: expect always dctcp_alpha 1: max: want a number; got a"),
+        ("{always: alpha, max: 1}", "6:19: expect always alpha 1: always: no signal named alpha; did you mean "
+         "dctcp_alpha?"),
         ("{always: cwnd, eventually: cwnd, min: 1}", "6:19: expect eventually cwnd 1: want eventually without always"),
         ("{always: cwnd, min: 1, metric: jain}", "6:41: expect always cwnd 1: want always without metric"),
         ("{always: cwnd, min: 1, tolerance: 2}", "6:44: expect always cwnd 1: want always without tolerance"),
@@ -129,6 +142,8 @@ def test_what_is_refused(expect: str, want: str) -> None:
     [
         ("[sender, tcp_events, off]", "{always: cwnd, max: 1}", "bulk: cwnd: want tcp_events at the sender"),
         ("[bulk, reverse, on]", "{always: cwnd, max: 1}", "bulk: cwnd: want tcp_events at the sender"),
+        ("[sender, tcp_events, off]", "{always: cwnd_gain, max: 1, while: {phase: drain}}", "bulk: cwnd_gain: want "
+         "tcp_events at the sender; phase: want tcp_events at the sender"),
         ("[sender, tcp_info, off]", "{always: min_rtt, max: 1}", "bulk: min_rtt: want tcp_info at the sender"),
         ("[sender, capture, off]", "{always: rtt, max: 1}", "bulk: rtt: want capture at the sender"),
         ("[receiver, capture, off]", "{always: throughput_1s, max: 1}", "bulk: throughput_1s: want capture at the "

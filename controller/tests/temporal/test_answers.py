@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from testctl.core.temporal import EVENTS, SIGNALS, STATES, Length, Limit, Moment, Temporal
+from testctl.core.temporal import EVENTS, LIMITS, PHASES, SIGNALS, STATES, Length, Limit, Moment, Temporal
 from testctl.metrics.core.view import view
 from testctl.records import Records, load_raw
-from testctl.records.schema import TCP_STATES
+from testctl.records.schema import BBR_PHASES, SENDER_COLUMNS, TCP_EVENTS, TCP_LIMITS, TCP_STATES, completed
 from testctl.temporal import answers_of
 from testctl.temporal.samples import event, signal
 
@@ -24,8 +25,22 @@ def records() -> Records:
     return load_raw(FIXTURES / "all_instruments")
 
 
-def test_states_have_the_kernels_numbers() -> None:
-    assert STATES == TCP_STATES
+def test_words_have_the_numbers_of_the_records() -> None:
+    assert (STATES, LIMITS, PHASES) == (TCP_STATES, TCP_LIMITS, BBR_PHASES)
+
+
+def test_rates_are_the_traces_where_it_has_them(records: Records) -> None:
+    """Else those of tcp_info, as in records of earlier runs."""
+    traced = records.tcp_events
+    assert traced is not None
+    older = completed(traced.drop_columns(list(SENDER_COLUMNS)), TCP_EVENTS)
+    before = view(replace(records, tcp_events=older, memo={}), "bulk")
+    for name in ("pacing_rate", "delivery_rate"):
+        now, then = signal(view(records, "bulk"), name), signal(before, name)
+        assert now.describe(3).endswith("event 4 of the trace")
+        assert then.describe(3) == "sample 4 of tcp_info"
+        known = then.value[then.value > 0]
+        assert set(known) <= set(now.value), "a sample has what the event before it has"
 
 
 def test_every_signal_and_event_has_samples(records: Records) -> None:

@@ -13,6 +13,12 @@ from testctl_agent.spec.units import Duration
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
 """Words of the signal `state`, by the kernel's numbers."""
 
+LIMITS = ("nothing", "application", "send_buffer", "receiver_window", "cwnd", "pacing")
+"""Words of the signal `limited_by`, likewise."""
+
+PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
+"""Words of the signal `phase`."""
+
 INSTRUMENTS = {
     "tcp_events": "tcp_events at the sender",
     "tcp_info": "tcp_info at the sender",
@@ -52,8 +58,13 @@ SIGNALS: Mapping[str, Source] = {
     "srtt": Source("smoothed round-trip time", ("tcp_events",), "us"),
     "delivered": Source("packets delivered since the connection began", ("tcp_events",)),
     "state": Source("state of congestion control, a word", ("tcp_events",), names=STATES),
-    "pacing_rate": Source("pacing rate, at each sample of tcp_info", ("tcp_info",), "bit/s"),
-    "delivery_rate": Source("delivery rate, at each sample of tcp_info", ("tcp_info",), "bit/s"),
+    "limited_by": Source("what keeps the sender from sending more, a word", ("tcp_events",), names=LIMITS),
+    "phase": Source("phase of BBR, a word", ("tcp_events",), names=PHASES),
+    "pacing_gain": Source("pacing gain of BBR", ("tcp_events",)),
+    "cwnd_gain": Source("gain of BBR's congestion window", ("tcp_events",)),
+    "dctcp_alpha": Source("DCTCP's estimate of the share of marked packets, 0 to 1", ("tcp_events",)),
+    "pacing_rate": Source("pacing rate", ("tcp_events", "tcp_info"), "bit/s"),
+    "delivery_rate": Source("delivery rate", ("tcp_events", "tcp_info"), "bit/s"),
     "min_rtt": Source("least round-trip time, at each sample of tcp_info", ("tcp_info",), "us"),
     "rtt": Source("round-trip time of a data packet, when its ACK comes", ("sender",), "us"),
     "queue": Source("what a data packet finds waiting at the port with the longest queue", ("telemetry",), "B"),

@@ -22,6 +22,8 @@ from testctl.records.schema import DROPPED, FATES, Array, Ints
 
 _SAMPLED = {"pacing_rate": 8, "delivery_rate": 8, "min_rtt": 1}
 """Columns of tcp_info, and the factor to the signal's unit: rates are in bytes/s there."""
+_COLUMNS = {"srtt": "srtt_us", "pacing_rate": "pacing_rate_bps", "delivery_rate": "delivery_rate_bps"}
+"""Signals whose column of the kernel's trace has another name."""
 _MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
 
 
@@ -49,7 +51,9 @@ class Samples:
 
 def signal(flow: FlowView, name: str) -> Samples:
     """The samples of a signal (testctl.core.temporal.SIGNALS), in its unit."""
-    if name in _SAMPLED:
+    columns, describe = _traced(flow)
+    column = columns.get(_COLUMNS.get(name, name), np.empty(0))
+    if name in _SAMPLED and not (column >= 0).any():
         return _sampled(flow, name)
     if name == "rtt":
         return _round_trips(flow)
@@ -57,8 +61,7 @@ def signal(flow: FlowView, name: str) -> Samples:
         return _queue(flow)
     if (width := name.removeprefix("throughput_")) in WIDTHS_NS:
         return _throughput(flow, WIDTHS_NS[width])
-    columns, describe = _traced(flow)
-    value = columns["srtt_us" if name == "srtt" else name].astype(np.float64)
+    value = column.astype(np.float64)
     return Samples(columns["conn"], columns["time_ns"], np.where(value < 0, np.nan, value), describe)
 
 
