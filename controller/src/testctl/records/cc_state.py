@@ -11,7 +11,6 @@ from testctl.records.schema import BBR_PHASES, CC_COLUMNS, Array, Bools
 
 VEGAS, DCTCP, BBR = 3, 9, 16
 """INET_DIAG_VEGASINFO, INET_DIAG_DCTCPINFO, INET_DIAG_BBRINFO."""
-NONE = 0
 
 _GAIN_UNIT = 1 << 8
 _ALPHA_UNIT = 1 << 10

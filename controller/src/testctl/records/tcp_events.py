@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
-from testctl.records.cc_state import BBR, DCTCP, MOST_RATE, NONE, VEGAS, cc_columns
+from testctl.records.cc_state import MOST_RATE, cc_columns
 from testctl.records.errors import RecordsError
 from testctl.records.files import read_records
 from testctl.records.flow_map import FlowMap
@@ -52,7 +52,6 @@ _KNOWN = {
     "kind": range(len(TCP_EVENT_NAMES)),
     "state": range(len(TCP_STATES)),
     "limit": range(len(TCP_LIMITS)),
-    "cc_kind": (NONE, VEGAS, DCTCP, BBR),
 }
 _UNLIMITED = 2**64 - 1
 
