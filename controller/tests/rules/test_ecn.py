@@ -176,7 +176,15 @@ def test_the_sender_should_set_the_cwr_bit_only_on_the_first_new_data_packet() -
     """RFC 3168, 6.1.2."""
     assert found("ecn-cwr-once", ECHO.format("C", "", "C")).count == 0, "an ACK with ECE came between"
     assert found("ecn-cwr-once", ECHO.format("C", "C", "")).count == 1
-    assert found("ecn-cwr-once", ECHO.replace("a < AE", "a < A").format("C", "", "")).count == 1
+
+
+def test_the_sender_sets_the_cwr_flag_when_it_reduces_its_congestion_window_for_any_reason() -> None:
+    """RFC 3168, 6.1.2: a reason that packets do not show, such as a delay, is one too; not twice within a window."""
+    silent = ECHO.replace("a < AE", "a < A")
+    assert found("ecn-cwr-once", silent.format("C", "", "")).count == 0
+    assert found("ecn-cwr-once", silent.format("C", "", "C")).count == 1, "2000:3000 is not acknowledged yet"
+    later = silent.format("C", "", "") + "41000 a < A ack 5000\n    41100 a > AC 5000:6000 ack 0 ecn 2"
+    assert found("ecn-cwr-once", later).count == 0
 
 
 def test_the_cwr_bit_should_not_be_set_on_retransmitted_packets() -> None:
