@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.certify.card import Card, Cell, cell_of
+from testctl.certify.card import Card, Cell, cell_of, rules_cell
 from testctl.certify.criteria import Criterion, load
 from testctl.certify.page import check_out, render
 from testctl.plan import Judgement
@@ -38,7 +38,8 @@ def criterion(tmp_path: Path) -> Criterion:
 
 
 def run_of(criterion: Criterion, where: Path, *verdicts: str, found: float = 0.01) -> Run:
-    judged = {verdict: Judgement.from_json({"verdict": verdict}) for verdict in verdicts}
+    judged = {verdict: Judgement.from_json({"verdict": verdict, "reason": f"{verdict}, as it is"})
+              for verdict in verdicts}  # fmt: skip
     points = [
         RunPoint(where, point.id, point.tuples, verdict, f"{verdict}, as it is", "d", 1.0, 1.0,
                  {"tested": {"loss_rate": found}},
@@ -101,6 +102,24 @@ def test_points_of_others_do_not_count(criterion: Criterion, tmp_path: Path) -> 
     run = run_of(criterion, tmp_path / "run", "pass", "fail")
     assert cell_of(replace(criterion, tested=frozenset({first.id})), run).verdict == "pass"
     assert cell_of(replace(criterion, tested=frozenset({second.id})), run).verdict == "fail"
+
+
+def test_broken_rules_of_tcp_have_a_row_of_their_own(criterion: Criterion, tmp_path: Path) -> None:
+    run = run_of(criterion, tmp_path / "run", "pass", "pass")
+    cell = cell_of(criterion, run)
+    kept = rules_cell([cell])
+    assert (kept.verdict, kept.point) == ("pass", "")
+    assert kept.why[0].endswith("rules is broken at 2 points")
+    first, second = run.points
+    broke = {"rules_violated": "slow-start-growth 3", "first_violation": "slow-start-growth: at 1 ms too many"}
+    of = replace(run, points=(first, replace(second, verdict="fail", metrics={"tested": {"loss_rate": 0.01, **broke}})))
+    cell = cell_of(criterion, of)
+    assert cell.verdict == "pass", "few packets are lost all the same"
+    row = rules_cell([cell])
+    assert (row.verdict, row.point, row.criterion.level) == ("fail", second.id, "should")
+    of_rule = "the rule slow-start-growth was broken by tested, 3 times (at 1 ms too many)"
+    assert row.why == (f"at 1 of 2 points, such as one of loss: {of_rule}",)
+    assert replace(card_of(bbr=cell), cells={"bbr": [cell, row]}).digest == card_of(bbr=cell).digest
 
 
 def test_the_page_and_the_json(criterion: Criterion, tmp_path: Path) -> None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from testctl.certify.criteria import NOT_COVERED, Criterion
+from testctl.core.words import counted
 from testctl.plan import Plan
-from testctl.plan.judge import Judge
+from testctl.plan.allow import breaks, broken_rules
+from testctl.plan.judge import Judge, evaluate
+from testctl.plan.model import Allowed
 from testctl.report.expectations import judged
-from testctl.results import Run, run_digest
+from testctl.results import Run, RunPoint, run_digest
 from testctl.results.layout import SCORECARD_DATA, SCORECARD_PAGE
+from testctl.rules import rules
 
 KIND = "certify"
 FEW = 4
 """Congestion controls whose verdicts are written out side by side; of more there are signs, and what each fails."""
+RULES = "rules"
+"""The key of the last row: what all criteria's points say of the rules of TCP."""
+RULES_SOURCE, RULES_ABOUT = (
+    "RFC 9743, 5.3.1",
+    "no rule of TCP is broken at these points; a deviation is to be explained",
+)
 VERDICTS = ("fail", "invalid", "pass", "skip")
 
 
@@ -55,8 +65,10 @@ class Cell:
 
 
 def cell_of(criterion: Criterion, run: Run) -> Cell:
-    """The worst verdict of the points that count; broken counts as invalid."""
-    points = [point for point in run.points if point.id in criterion.tested]
+    """The worst verdict of the points that count; broken counts as invalid.  Broken rules have a row of their own."""
+    allowing = replace(criterion.plan, allowed=tuple(Allowed(rule, RULES, {}) for rule in rules()))
+    judgements, _ = evaluate(allowing, {point.id: point.measured for point in run.points})
+    points = [point for point in judgements if point.point in criterion.tested]
     found = {"invalid" if point.verdict == "broken" else point.verdict: point for point in reversed(points)}
     verdict = next((name for name in VERDICTS if name in found), "skip")
     expectations = [e for e in judged(run.summary, run.points, run.plan_text) if e.points]
@@ -70,9 +82,30 @@ def cell_of(criterion: Criterion, run: Run) -> Cell:
     else:
         why = (found[verdict].reason if verdict in found else "no point was run",)
     first = {item["name"]: item["points"][0] for item in run.summary.get("expectations", []) if item["points"]}
-    worst = first[wrong[0].name] if wrong else found[verdict].id if verdict in found else ""
+    worst = first[wrong[0].name] if wrong else found[verdict].point if verdict in found else ""
     metric, by = (wrong[0].metric, wrong[0].name) if wrong else ("", "")
     return Cell(criterion, run, verdict, why, worst, metric, by)
+
+
+def rules_cell(cells: Sequence[Cell]) -> Cell:
+    """Which rules of TCP were broken at the points of all criteria, the most frequent first; the point of the first."""
+    points = [(cell, point) for cell in cells for point in cell.run.points if point.id in cell.criterion.tested]
+    broken: dict[str, list[tuple[Cell, RunPoint]]] = {}
+    for cell, point in points:
+        for rule in set(rules()) - {entry.rule for entry in cell.criterion.plan.allowed}:
+            if breaks(point.metrics, rule):
+                broken.setdefault(rule, []).append((cell, point))
+    worst = sorted(broken.items(), key=lambda item: (-len(item[1]), item[0]))
+    why = tuple(
+        f"at {len(among)} of {counted(len(points), 'point')}, such as one of {among[0][0].criterion.name}: "
+        + broken_rules(among[0][1].metrics, set(rules()) - {rule})[0]
+        for rule, among in worst
+    )
+    cell, first = worst[0][1][0] if worst else (cells[0], None)
+    criterion = replace(cell.criterion, key=RULES, source=RULES_SOURCE, level="should", about=RULES_ABOUT,
+                        tested=frozenset(point.id for _, point in points))  # fmt: skip
+    none = (f"none of {len(rules())} rules is broken at {counted(len(points), 'point')}",)
+    return Cell(criterion, cell.run, "fail" if why else "pass", why or none, first.id if first else "")
 
 
 def _ratios(plan: Plan, run: Run) -> dict[str, str]:
@@ -117,7 +150,8 @@ class Card:
     @property
     def digest(self) -> str:
         """sha256 over sorted lines `<congestion control> <criterion> <digest of its run>`."""
-        return run_digest((f"{cc} {c.criterion.key}", c.run.digest) for cc, of in self.cells.items() for c in of)
+        every = ((cc, cell) for cc, of in self.cells.items() for cell in of if cell.criterion.key != RULES)
+        return run_digest((f"{cc} {cell.criterion.key}", cell.run.digest) for cc, cell in every)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ LEVELS = ("MUST", "SHOULD", "should", "ought", "scenario")
 OF = "RFC 9743"
 NOT_COVERED = {
     "5.2.2": "real-time congestion controls (RFC 8836): their media codecs; a stream of small messages stands for them",
-    "5.3.1": "how it differs from RFC 2914 is explained and not measured",
+    "5.3.1": "why it differs from RFC 2914 is explained and not measured; which rules of TCP it breaks is",
     "6.2": "tunnels: no point has an encapsulation",
     "6.3": "wired paths: those of 6.1, which lose nothing but at the buffer",
     "7.2": "network circuit breakers (RFC 8084)",

@@ -74,7 +74,7 @@ def certify(
     can't be judged.
     """
     from testctl.certify import criteria, page
-    from testctl.certify.card import Card, cell_of
+    from testctl.certify.card import Card, cell_of, rules_cell
     from testctl.execution.finished_run import run_of
     from testctl.execution.pool import LocalPool
     from testctl.report import Progress
@@ -116,7 +116,7 @@ def certify(
                         run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)), pool)
                         done.append(cell_of(criterion, run))
                         print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
-                    cells[each] = done
+                    cells[each] = [*done, rules_cell(done)]
                     ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
                     took_s = time.monotonic() - clock
                     card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
