@@ -49,10 +49,11 @@ def test_bbr_beside_cubic(where: Path) -> None:
     card = json.loads((where / "card" / "scorecard.json").read_text(encoding="utf-8"))
     found = json.loads(again.stdout)
     assert found["digest"] == card["digest"]
-    loss, harm = card["criteria"]
+    loss, harm, rules = card["criteria"]
     assert (loss["source"], loss["level"]) == ("RFC 9743, 5.1.3", "should")
     assert {cc: cell["verdict"] for cc, cell in loss["results"].items()} == {"bbr": "fail", "cubic": "pass"}
     assert {cc: cell["verdict"] for cc, cell in harm["results"].items()} == {"bbr": "fail", "cubic": "pass"}
+    assert rules["results"]["bbr"]["verdict"] == "pass"
     assert "loss_rate of tested" in loss["results"]["bbr"]["why"][0]
     page = (where / "card" / "scorecard.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 2, "a figure of each point that fails"
