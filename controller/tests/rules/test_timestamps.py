@@ -73,6 +73,20 @@ def test_a_timestamp_of_a_paced_sender_is_that_of_its_turn() -> None:
     assert found("timestamp-clock", talk + "300000 a > A 0:1000 ack 0 ts 1500/5000").count == 1
 
 
+def test_a_timestamp_behind_a_burst_is_that_of_the_next_turn() -> None:
+    """Linux stamps an ACK with the time at which the pace of the burst before lets the next segment go."""
+    talk = STAMPS + """
+        10000 a > A 0:1000 ack 0 ts 1010/5000
+        10000 a > A 1000:2000 ack 0 ts 1010/5000
+        12000 a < A ack 2000 ts 5011/1010
+        14000 a > A 2000:3000 ack 0 ts 1014/5000
+        14000 a > A 3000:4000 ack 0 ts 1014/5000
+        14300 a < A ack 4000 ts 5014/1014
+    """
+    assert found("timestamp-clock", talk + "14310 a > A ack 0 ts 1018/5000").count == 0
+    assert found("timestamp-clock", talk + "14310 a > A ack 0 ts 1080/5000").count == 1
+
+
 def test_tsval_is_copied_to_ts_recent_if_the_segment_began_at_the_last_ack_that_was_sent() -> None:
     """RFC 7323, 4.3: the earlier of two segments that are acknowledged together, and none above a gap."""
     delayed = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import RST, SYN
+from testctl.records.schema import RST, SYN, Ints
 from testctl.rules.core.sender import paced_ns
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -18,7 +18,8 @@ SPEC = RuleSpec(
     needs=("order",),
     quote="we choose a timestamp clock frequency in the range 1 ms to 1 sec per tick",
     linux="A route with `features tcp_usec_ts` (since 6.7) has ticks of 1 us. What a "
-    "timer sends at once has the stamp of the time at which its pace would have let it go (tcp_wstamp_ns).",
+    "timer sends at once has the stamp of the time at which its pace would have let it go (tcp_wstamp_ns), and so has "
+    "an ACK or FIN behind a burst.",
 )
 _SHORTEST_NS, _LONGEST_NS = 1_000_000, 1_000_000_000
 
@@ -33,9 +34,18 @@ def check(trace: Trace, other: Trace | None) -> Found:
     passed, ticks = time - time[first], value - value[first]
     known = sent & (first >= 0) & (np.arange(len(trace)) > first)
     # A tick on either side may be cut off, and TCP takes a packet's time before the device has it.
-    broken = known & ((ticks > (passed + paced_ns(trace)) // _SHORTEST_NS + 2) | (ticks < passed // _LONGEST_NS - 1))
+    ahead = np.maximum(paced_ns(trace), _turn_ns(trace))
+    broken = known & ((ticks > (passed + ahead) // _SHORTEST_NS + 2) | (ticks < passed // _LONGEST_NS - 1))
     return where(
         np.asarray(broken),
         lambda row: f"sends timestamps that grew by {ticks[row]} in {passed[row] / 1e6:.1f} ms",
         first,
     )
+
+
+def _turn_ns(trace: Trace) -> Ints:
+    """For each row twice the time between the last two bursts: the pace held the later one back no longer than that."""
+    time, sent = trace["time_ns"], trace.out & trace.data
+    last = trace.latest(sent)
+    begins = sent & (last >= 0) & (time > time[last])
+    return np.asarray(np.where((at := trace.latest(begins)) >= 0, 2 * (time[at] - time[last[at]]), 0))
