@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from testctl.lab.built import built
 from testctl.metrics import drops, queue_marks, switch_wait
 from testctl.plan import load_plan
 from testctl.records import Records, digest_of, make_records
@@ -94,6 +95,18 @@ def test_the_telemetry_has_what_the_aqm_did(tmp_path: Path, kernel: Path, aqm: s
     departures = np.sort(left[~dropped])
     assert departures[0] > 0
     assert np.diff(departures).min() >= (66 + 24) * 8 * 50, "one after the other, at 20 Mb/s"
+
+
+@pytest.mark.parametrize("aqm", ["codel target 5ms interval 100ms", "pie qdelay_ref 5ms"])
+@pytest.mark.parametrize("release", ["6.1", "7.3"])
+def test_other_kernels_drops_are_seen(tmp_path: Path, release: str, aqm: str) -> None:
+    """Since 7.1 or so a qdisc writes why it drops a packet into the packet's control block."""
+    if (found := built(release)) is None:
+        pytest.skip(f"the lab's kernel {release} is not built")
+    records = recorded(tmp_path / "run", found.binary, PLAN, aqm=aqm, ecn=0)
+    (row,) = (row for row in records.counters["switch"]["qdisc"] if row["kind"] == "testctl_port")
+    counted = [drops.compute(records, flow)["drops_by_aqm"] for flow in ("one", "two")]
+    assert sum(counted) == row["extra"]["dropped"] > 0
 
 
 @pytest.mark.parametrize("aqm", ["codel", "fq_codel", "cake", "sfq", *DRAWS])

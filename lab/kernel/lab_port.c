@@ -52,7 +52,8 @@ struct lab_port {
 	void *state;			/* (owned) the AQM's */
 	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
 	bool asks;			/* once more when the line is free, whatever waits */
-	u32 numbers;			/* packets that have arrived */
+	u64 latest_ns;			/* when a packet arrived last, and */
+	u32 number;			/* its place among those of that instant */
 	u64 packets;			/* that wait in the AQM */
 	u64 bytes;			/* theirs, with framing */
 	u64 free_ns;			/* the line is free then, and */
@@ -74,7 +75,7 @@ struct port_row {
 	u32 bytes;			/* without framing */
 	u32 queue_bytes;		/* what it found waiting */
 	u32 end;			/* enum port_end */
-	u64 number;			/* among the port's packets, as they arrived */
+	u64 number;			/* among the port's packets that arrived then */
 };
 
 struct recorder {
@@ -329,9 +330,11 @@ static int arrive(struct lab_port *port, struct sk_buff *skb, u64 now)
 {
 	u64 bytes = port_bytes(port, skb), depth = depth_bytes(port, now), dropped = port->counts.dropped;
 
+	port->number = now == port->latest_ns ? min_t(u32, port->number + 1, PORT_MOST_NUMBER) : 0;
+	port->latest_ns = now;
 	*port_packet(skb) = (struct port_packet){
 		.ns = now,
-		.number = port->numbers++,
+		.number = port->number,
 		.queue_bytes = min_t(u64, depth, PORT_MOST_QUEUE_BYTES),
 	};
 	port->packets++;
@@ -390,7 +393,7 @@ static struct sk_buff *port_dequeue(struct Qdisc *sch)
 	count(port);
 	next = is_empty(port) ? U64_MAX : free_at(port);
 	if (skb)
-		next = min(next, port_packet(skb)->ns);
+		next = min(next, (u64)port_packet(skb)->ns);
 	if (next != U64_MAX)
 		qdisc_watchdog_schedule_ns(&port->timer, next);
 	return NULL;
@@ -411,7 +414,7 @@ static void clear(struct lab_port *port)
 	port->free_ns = 0;
 	port->free_nanobits = 0;
 	port->update_ns = 0;
-	port->numbers = 0;
+	port->latest_ns = 0;
 	count(port);
 }
 

@@ -36,16 +36,18 @@ enum aqm_kind { AQM_FIFO, AQM_POLICER, AQM_DUALPI2, AQM_RED, AQM_CHILD, AQM_KIND
 enum port_end { PORT_SENT, PORT_MARKED, PORT_DROPPED, PORT_FULL };
 
 /*
- * Lies at the end of a packet's control block while it waits, behind what a qdisc of Linux's has there; once the packet
- * is sent, `ns` is when it departs.
+ * Lies at the end of a packet's control block while it waits, behind what a qdisc of Linux's has there and the reason
+ * that it writes there when it drops the packet (struct tc_skb_cb); once the packet is sent, `ns` is when it departs.
  */
 struct port_packet {
-	u64 ns;			/* when it arrived */
-	u32 number;		/* among the port's packets */
+	u64 ns : 48;		/* when it arrived: three days from boot on */
+	u64 number : 16;	/* among the port's packets of that instant; the last one for all that follow */
 	u32 queue_bytes : 30;	/* what it found waiting */
 	u32 had_ce : 1;		/* when it arrived */
 	u32 marked : 1;
-};
+} __packed __aligned(4);
+
+#define PORT_MOST_NUMBER U16_MAX
 
 #define PORT_MOST_QUEUE_BYTES ((1U << 30) - 1)
 
@@ -84,7 +86,7 @@ static u64 port_random(struct lab_port *port);
 
 static inline struct port_packet *port_packet(const struct sk_buff *skb)
 {
-	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) + sizeof(struct port_packet) > sizeof(skb->cb));
+	BUILD_BUG_ON(sizeof(struct qdisc_skb_cb) + sizeof(u32) + sizeof(struct port_packet) > sizeof(skb->cb));
 	return (struct port_packet *)(skb->cb + sizeof(skb->cb)) - 1;
 }
 

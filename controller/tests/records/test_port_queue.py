@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from testctl.records.errors import RecordsError
-from testctl.records.port_queue import DROPPED, FULL, MARKED, ROW, SENT, with_ports
+from testctl.records.port_queue import DROPPED, FULL, MARKED, ROW, SENT, check_drops, with_ports
 from testctl.records.schema import FATES
 from testctl.records.telemetry import Telemetry
 
@@ -66,3 +66,13 @@ def test_a_trimmed_packet_waits_as_what_is_left_of_it(tmp_path: Path) -> None:
     trimmed.records["fate"][0] = FATES.index("trim")
     rows = written(tmp_path / "port_queue.bin", (10, 110, 9, 66, 0, SENT, 1))
     assert with_ports(trimmed, rows, {"ports": {"9": 2}}).records["departure_ns"][0] == 110
+
+
+def test_drops_that_the_ports_counted_and_no_record_has_are_an_error(tmp_path: Path) -> None:
+    rows = written(tmp_path / "port_queue.bin", (10, 0, 9, 100, 0, DROPPED, 0), (3, 0, 9, 200, 0, DROPPED, 0))
+    found = with_ports(telemetry(), rows, {"ports": {"9": 2}})
+    qdiscs = [{"kind": "testctl_port", "extra": {"dropped": 1}}, {"kind": "pie", "extra": {}}]
+    check_drops(found, rows, qdiscs)
+    qdiscs[0]["extra"] = {"dropped": 2}
+    with pytest.raises(RecordsError, match="want 2 packets that an AQM dropped, as its ports counted; got 1"):
+        check_drops(found, rows, qdiscs)

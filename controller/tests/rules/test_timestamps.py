@@ -75,7 +75,9 @@ def test_a_timestamp_of_a_paced_sender_is_that_of_its_turn() -> None:
 
 def test_a_timestamp_behind_a_burst_is_that_of_the_next_turn() -> None:
     """Linux stamps an ACK with the time at which the pace of the burst before lets the next segment go."""
-    talk = STAMPS + """
+    talk = (
+        STAMPS
+        + """
         10000 a > A 0:1000 ack 0 ts 1010/5000
         10000 a > A 1000:2000 ack 0 ts 1010/5000
         12000 a < A ack 2000 ts 5011/1010
@@ -83,6 +85,7 @@ def test_a_timestamp_behind_a_burst_is_that_of_the_next_turn() -> None:
         14000 a > A 3000:4000 ack 0 ts 1014/5000
         14300 a < A ack 4000 ts 5014/1014
     """
+    )
     assert found("timestamp-clock", talk + "14310 a > A ack 0 ts 1018/5000").count == 0
     assert found("timestamp-clock", talk + "14310 a > A ack 0 ts 1080/5000").count == 1
 

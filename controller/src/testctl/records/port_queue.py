@@ -9,7 +9,7 @@ without a record is of a packet that came before the telemetry began, or of a co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,18 @@ def with_ports(telemetry: Telemetry, path: Path, result: Mapping[str, Any]) -> T
     return replace(telemetry, records=records)
 
 
+def check_drops(telemetry: Telemetry, path: Path, qdiscs: Iterable[Mapping[str, Any]]) -> None:
+    """Raises RecordsError where not as many packets were dropped by AQMs as the switch's ports counted."""
+    counted = sum(int(qdisc["extra"]["dropped"]) for qdisc in qdiscs if qdisc["kind"] == "testctl_port")
+    seen = int((telemetry.records["verdict"] == _VERDICTS[DROPPED]).sum())
+    if seen != counted:
+        raise RecordsError(path, f"want {counted} packets that an AQM dropped, as its ports counted; got {seen}")
+
+
 def _complete(records: Array, rows: Array, number: int, path: Path) -> None:
     places = np.flatnonzero((records["egress_port"] == number) & (records["verdict"] == 0))
     arrivals = records["arrival_ns"][places]
-    rows = rows[np.argsort(rows["number"])]
+    rows = rows[np.lexsort((rows["number"], rows["arrived_ns"]))]
     records["departure_ns"][places] = 0
     if not len(places):
         return

@@ -23,7 +23,7 @@ from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 from testctl.records.packets import read_packets
 from testctl.records.parquet import cleaned, read_parquet, write_numbers
-from testctl.records.port_queue import with_ports
+from testctl.records.port_queue import check_drops, with_ports
 from testctl.records.requests import read_requests
 from testctl.records.rows import take
 from testctl.records.schema import (
@@ -220,14 +220,15 @@ def make_records(point: PointSpec, outcome: Outcome, raw: Path) -> Records:
         rules = fate.parse(str(point.settings.get(name, {}).get("fate", fate.NONE)))
         if any(rule.action == "swap" for rule in rules):
             switches[name] = in_order(switches[name])
+    counters = {entity.name: counted for entity in entities if (counted := read_counters(entity))}
     for name, path in _files(entities, "port_queue.bin").items():
         switches[name] = with_ports(switches[name], path, outcome.result_of(name, "port_queue"))
+        check_drops(switches[name], path, counters.get(name, {}).get("qdisc", ()))
     packets, notes = read_packets(_files(entities, "capture.pcap"), point, outcome, switches)
     samples = [_files(entities, name) for name in ("tcp_info.bin", "tcp_info6.bin")]
     by_entity = {name: [files[name] for files in samples if name in files] for name in samples[0]}
     tcp_info, more = read_tcp_info(by_entity, point, outcome)
     tcp_events, lacking = read_tcp_events(_files(entities, "tcp_events.bin"), point, outcome)
-    counters = {entity.name: counted for entity in entities if (counted := read_counters(entity))}
     requests, unknown = read_requests(raw, point, outcome)
     return Records(packets, tcp_info, counters, outcome, point, notes + more + lacking + unknown, tcp_events, requests)
 
