@@ -43,7 +43,8 @@ export const showRuns = async (place) => {
   const names = plans.map((plan) => plan.plan).sort();
   if (!runs.length) place.append(make("h1", {}, "Runs"), make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."), cards.element);
   else {
-    place.append(make("h1", {}, "Plans"), overview.element, cards.element, make("h2", {}, "Runs"),
+    const plansHead = found.length ? [make("h1", {}, "Results"), cards.element, make("h2", {}, "Plans")] : [make("h1", {}, "Plans")];
+    place.append(...plansHead, overview.element, make("h2", {}, "Runs"),
       make("div", { class: "choices" }, choose("plan", [["", "all plans"], ...names.map((name) => [name, name])], state.plan,
         (value) => { state.plan = value; history.replaceState(null, "", route([], { plan: value })); show(); }), about), said, list);
     show();
