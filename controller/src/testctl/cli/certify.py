@@ -155,6 +155,9 @@ def _shrunk(cell: Cell, results: Path, jobs: int) -> Cell:
     if ended.interrupted:
         raise KeyboardInterrupt
     smallest = " ".join(f"{entity}.{param}={value}" for entity, param, value in ended.found.smallest)
+    if not any((entity, param) == ("tested", "cc") for entity, param, _ in ended.found.smallest):
+        print(f"  {smallest} fails with any congestion control, so it is left out", file=sys.stderr)
+        return cell
     print(f"  {smallest}{f' ({ended.why})' if ended.why else ''}", file=sys.stderr)
     return replace(cell, shrunk=(smallest, ended.plan))
 
