@@ -142,4 +142,4 @@ def test_certify_finds_what_does_not_back_off(tmp_path: Path, other: Path) -> No
     cell = json.loads(said)["criteria"][0]["results"]["no_backoff"]
     assert "tested.cc=no_backoff" in cell["smallest"].split(" ")
     assert "switches.delay" not in cell["smallest"]
-    assert Path(cell["plan"]).is_file()
+    assert (tmp_path / cell["plan"]).is_file()
