@@ -91,6 +91,16 @@ def test_a_cell(
     assert card_of(bbr=cell).exit_code == code
 
 
+def test_an_expectation_that_no_single_point_can_fail_counts(criterion: Criterion, tmp_path: Path) -> None:
+    """Of the quantifier `some`: each point passes, and the criterion is not met."""
+    run = run_of(criterion, tmp_path / "run", "pass", "pass")
+    (expectation,) = run.summary["expectations"]
+    expectation |= {"verdict": "fail", "alone": True}
+    some = replace(criterion, plan=replace(criterion.plan, expectations=()))
+    cell = cell_of(some, run)
+    assert (cell.verdict, cell.why, cell.by) == ("fail", ("few: so many",), "few")
+
+
 def test_only_a_must_fails_the_command(criterion: Criterion, tmp_path: Path) -> None:
     cell = cell_of(criterion, run_of(criterion, tmp_path / "run", "fail", "pass"))
     assert card_of(bbr=cell).exit_code == 0

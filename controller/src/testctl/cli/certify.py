@@ -31,7 +31,12 @@ from testctl.testbeds.choose import find
 from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from testctl.certify.card import Card, Cell
+    from testctl.certify.criteria import Criterion
+    from testctl.execution.pool import LocalPool
+    from testctl.lab.kernel import Kernel
 
 _BED = "lab"
 _MOST_RUNS = 60
@@ -74,10 +79,8 @@ def certify(
     can't be judged.
     """
     from testctl.certify import criteria, page
-    from testctl.certify.card import Card, cell_of, rules_cell
-    from testctl.execution.finished_run import run_of
+    from testctl.certify.card import Card
     from testctl.execution.pool import LocalPool
-    from testctl.report import Progress
     from testctl.results import run_name
     from testctl.system.worker_pool import workers
 
@@ -107,17 +110,8 @@ def certify(
             with workers(at_once) as kept:
                 pool = LocalPool(at_once, kept)
                 for each, of in criteria_of.items():
-                    done = []
-                    for number, criterion in enumerate(of, start=1):
-                        points = criterion.plan.points
-                        print(f"{each}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
-                        ready = testbed.ready(points, Request(None, at_once, kernel=tree, commands=True))
-                        options = Options(results, None, at_once, resume=True, report_jobs=report_jobs(_BED))
-                        run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)), pool)
-                        done.append(cell_of(criterion, run))
-                        print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
-                    cells[each] = [*done, rules_cell(done)]
-                    ran = {full for cell in done for full in cell.run.versions.get("kernels", {}).values()}
+                    cells[each] = _cells(each, of, tree, results, pool)
+                    ran = {full for cell in cells[each] for full in cell.run.versions.get("kernels", {}).values()}
                     took_s = time.monotonic() - clock
                     card = Card(cells, ", ".join(sorted(ran)), started.isoformat(timespec="seconds"), took_s, command)
                     written = page.write(card, place)
@@ -135,6 +129,24 @@ def certify(
         _print(card, Console())
         print(f"scorecard  {written}")
     sys.exit(card.exit_code)
+
+
+def _cells(cc: str, of: Sequence[Criterion], tree: Kernel | None, results: Path, pool: LocalPool) -> list[Cell]:
+    """Run the criteria for a congestion control: a cell for each, and that of the rules of TCP."""
+    from testctl.certify.card import cell_of, rules_cell
+    from testctl.execution.finished_run import run_of
+    from testctl.report import Progress
+
+    done: list[Cell] = []
+    options = Options(results, None, pool.jobs, resume=True, report_jobs=report_jobs(_BED))
+    for number, criterion in enumerate(of, start=1):
+        points = criterion.plan.points
+        print(f"{cc}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
+        ready = find(_BED).ready(points, Request(None, pool.jobs, kernel=tree, commands=True))
+        run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)), pool)
+        done.append(cell_of(criterion, run))
+        print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
+    return [*done, rules_cell(done)]
 
 
 def _shrunk(cell: Cell, results: Path, jobs: int) -> Cell:

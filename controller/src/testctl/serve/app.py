@@ -93,8 +93,8 @@ def make_app(root: Path) -> Starlette:
     }
     routes = [Route(path, _json(make)) for path, make in answers.items()]
     routes += [Route(path, _file(body, kind)) for path, (body, kind) in _files().items()]
-    routes.append(Route("/files/{run}/{path:path}", files.endpoint(root)))
-    routes.append(Route("/scorecards/{name}/{file}", scorecards.endpoint(root)))
+    routes.append(Route("/files/{run}/{path:path}", files.endpoint(partial(files.file, root))))
+    routes.append(Route("/scorecards/{name}/{file}", files.endpoint(partial(scorecards.page, root))))
     return Starlette(routes=routes)
 
 

@@ -46,19 +46,20 @@ def files(below: Path, *, without: str = "") -> dict[str, int]:
     return dict(sorted(found.items())[:MOST])
 
 
-def endpoint(root: Path) -> Callable[[Request], Response]:
-    """Answers /files/RUN/PATH."""
+def endpoint(answer: Callable[..., Response]) -> Callable[[Request], Response]:
+    """Answers with the parameters of the path; a PlanError is its text, and 404."""
 
-    def answer(request: Request) -> Response:
+    def answered(request: Request) -> Response:
         try:
-            return _answer(root, request.path_params["run"], request.path_params["path"])
+            return answer(**request.path_params)
         except PlanError as error:
             return PlainTextResponse(f"{error}\n", 404, {"Cache-Control": "no-store"})
 
-    return answer
+    return answered
 
 
-def _answer(root: Path, run: str, path: str) -> Response:
+def file(root: Path, run: str, path: str) -> Response:
+    """Of /files/RUN/PATH.  Raises PlanError."""
     directory = listing.run_path(root, run)
     name = path
     first, _, rest = path.partition("/")

@@ -8,14 +8,13 @@ A page has links such as ../RUN/report.html#/run/RUN/point/ID.  Where it is read
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import misfit
 
@@ -67,19 +66,11 @@ class Scorecards:
         return sorted(lines, key=lambda line: (line["started"], line["name"]), reverse=True)
 
 
-def endpoint(root: Path) -> Callable[[Request], Response]:
-    """Answers /scorecards/NAME/scorecard.html, and /scorecards/RUN/report.html with the way to the run's page."""
+def page(root: Path, name: str, file: str) -> Response:
+    """Of /scorecards/NAME/scorecard.html, and of /scorecards/RUN/report.html the way to the run's page.
 
-    def answer(request: Request) -> Response:
-        try:
-            return _answer(root, request.path_params["name"], request.path_params["file"])
-        except PlanError as error:
-            return PlainTextResponse(f"{error}\n", 404, {"Cache-Control": "no-store"})
-
-    return answer
-
-
-def _answer(root: Path, name: str, file: str) -> Response:
+    Raises PlanError.
+    """
     if file == layout.REPORT:
         listing.run_path(root, name)
         return RedirectResponse("/", 303, {"Cache-Control": "no-store"})
