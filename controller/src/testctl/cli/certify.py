@@ -132,7 +132,7 @@ def certify(
 
 
 def _cells(cc: str, of: Sequence[Criterion], tree: Kernel | None, results: Path, pool: LocalPool) -> list[Cell]:
-    """Run the criteria for a congestion control: a cell for each, and that of the rules of TCP."""
+    """Run the criteria for a congestion control: a cell for each, and one for the rules of TCP."""
     from testctl.certify.card import cell_of, rules_cell
     from testctl.execution.finished_run import run_of
     from testctl.report import Progress
