@@ -40,11 +40,11 @@ def corpus(
     ] = None,
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME", help="a version of the kernel")] = "6.12",
     found_by: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             "--found-by",
             metavar="PLAN",
-            help="whether this plan detects them, without theirs",
+            help="whether this plan, or one of several, detects them, without theirs",
             autocompletion=complete.plans,
         ),
     ] = None,
@@ -62,11 +62,11 @@ def corpus(
     from testctl.testbeds.lab import LabTestbed
 
     bugs = [load_bug(file, kernel) for file in _files(directory or checkout.root() / BUGS, names or [])]
-    other = load(found_by, "lab", None, kernel, MAX_POINTS) if found_by is not None else None
+    others = [load(file, "lab", None, kernel, MAX_POINTS) for file in found_by or ()]
     origin = tree(kernel, None)
     texts = read(origin, list(dict.fromkeys(edit.file for bug in bugs for edit in bug.edits)))
     mutants = mutants_of(bugs, texts)
-    plans = [other] if other is not None else [bug.plan for bug in bugs]
+    plans = others or [bug.plan for bug in bugs]
     with interruptible(), temporary("testctl-corpus-") as work:
         try:
             with BuildProgress() as progress:
@@ -76,21 +76,19 @@ def corpus(
                 raise PlanError(f"want edits that compile; those of {lost} do not, or the kernel leaves their code out")
             testbed = LabTestbed.for_points([p for plan in plans for p in plan.points], commands=True, kernel=built)
             campaign = Campaign(testbed, plans)
-            records = _tried(campaign, bugs, work, jobs, other is not None)
+            records = _tried(campaign, bugs, work, jobs, bool(others))
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
     entries = [_entry(bug, record) for bug, record in zip(bugs, records, strict=True)]
-    if other is None:
+    if not others:
         for place, entry in enumerate(entries):
             entry["without"] = _without(campaign, place)
     if as_json:
-        print(
-            json.dumps({"kernel": kernel, "found_by": str(found_by) if found_by else None, "bugs": entries}, indent=1)
-        )
+        print(json.dumps({"kernel": kernel, "found_by": [plan.name for plan in others], "bugs": entries}, indent=1))
     else:
         _print(entries, Console())
-    sys.exit(1 if other is None and any(entry["without"] or not entry["detected"] for entry in entries) else 0)
+    sys.exit(1 if not others and any(entry["without"] or not entry["detected"] for entry in entries) else 0)
 
 
 def _files(directory: Path, names: Sequence[str]) -> list[Path]:
@@ -103,7 +101,7 @@ def _files(directory: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _tried(campaign: Campaign, bugs: Sequence[Bug], work: Path, jobs: int, everywhere: bool) -> list[Record]:
-    """What became of each bug at the points of its own plan, or of the only plan.  Raises TestbedError."""
+    """What became of each bug at the points of its own plan, or of all plans.  Raises TestbedError."""
     from testctl.mutate.campaign import Bench
     from testctl.mutate.draw import Mutant
     from testctl.mutate.operators import Site
