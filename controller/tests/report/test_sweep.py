@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +106,14 @@ def test_one_point_of_a_category_is_a_bar_and_of_many_a_median_and_its_range(run
     assert marks(swept(sweep_of(many, run.points))) == ["bar", "rule"]
 
 
-def test_every_category_has_a_label(run: Run) -> None:
+def test_every_category_has_a_label(run: Run, tmp_path: Path) -> None:
     """Of many or long ones the labels are turned."""
     names = tuple(f"congestion{n}" for n in range(14))
-    found = dataclasses.replace(declared(run)[1], x=axis_of("hosts.cc", names))
-    axis = swept(found).spec["layer"][0]["encoding"]["x"]["axis"]
+    chart = swept(dataclasses.replace(declared(run)[1], x=axis_of("hosts.cc", names)))
+    axis = chart.spec["layer"][0]["encoding"]["x"]["axis"]
     assert (axis["labelOverlap"], axis["labelAngle"]) == (False, -40)
+    drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert [name for name in names if f">{name}<" not in drawn] == []
 
 
 def test_what_the_plan_expects_is_a_dashed_line(run: Run, tmp_path: Path) -> None:
@@ -135,14 +138,21 @@ def test_text_of_a_plan_is_data(run: Run) -> None:
     assert label.startswith(r'["1\"+alert(1)+\"ms", "3ms", "10ms", "30ms"][indexof([1000000.0, 3000000.0, ')
 
 
-def test_each_flow_has_a_line_in_its_colour(run: Run) -> None:
-    flows: dict[str, Any] = {"bulk": {"goodput_bps": 1e6}, "*": {"jain": 0.9}}
+def test_each_flow_has_a_line_in_its_colour(run: Run, tmp_path: Path) -> None:
+    flows: dict[str, Any] = {"bulk": {"goodput_bps": 1e6}, "rival": {"goodput_bps": 2e6}, "*": {"jain": 0.9}}
     points = [dataclasses.replace(point, metrics=flows, verdict="pass") for point in run.points]
+    for point in points:  # which was read from a run of one flow
+        vars(point)["point"] = {**point.point, "flows": [{"name": "bulk"}, {"name": "rival"}]}
     spec = FigureSpec("a", "metric", metric="goodput_bps", x="switch.delay", by="flow")
     found = sweep_of(spec, points)
-    assert (found.by.values, found.panels[0].lines[0].cells[0].n) == (("bulk",), 27)
-    colour = swept(found).spec["layer"][-1]["encoding"]["color"]
-    assert (colour["scale"]["domain"], colour["legend"]["title"]) == (["bulk"], "flow")
+    assert (found.by.values, found.panels[0].lines[0].cells[0].n) == (("bulk", "rival"), 27)
+    chart = swept(found)
+    colour = chart.spec["layer"][-1]["encoding"]["color"]
+    assert (colour["scale"]["domain"], colour["legend"]["title"]) == (["bulk", "rival"], "flow")
+    drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
+    strokes = re.findall(r'aria-roledescription="line mark"[^>]* stroke="(#\w+)"', drawn)
+    assert strokes == list(colour["scale"]["range"])
+    assert all(f">{flow}<" in drawn for flow in ("bulk", "rival"))
     with pytest.raises(PlanError, match="metric: want one of a flow where a figure has one for each; got 'jain'"):
         asked_spec(points, "metric", "jain", x="switch.delay", by="flow")
 

@@ -51,20 +51,25 @@ def requests_table() -> pa.Table:
     return pa.Table.from_pylist(rows, REQUESTS)
 
 
-@pytest.fixture(params=["empty", "missing"])
-def answer(request: pytest.FixtureRequest, tmp_path: Path, client_of: Callable[[Any], httpx.Client]) -> Any:
-    """What the server says of the point: with a table of no packets, and without one."""
+def requests_run(results: Path) -> Path:
+    """The directory of the only point of a run: its requests, and a table of no packets."""
     (point,) = load_plan(PLAN, metrics=metric_names()).points
-    writer = RunWriter.create(tmp_path, "web", now=datetime(2026, 1, 1, 12, 0, tzinfo=UTC))
+    writer = RunWriter.create(results, "web", now=datetime(2026, 1, 1, 12, 0, tzinfo=UTC))
     spec = PointSpec.from_json(point.to_json())
     records = Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, Outcome(), spec, requests=requests_table())
     write_point(writer.path, PointResult(point.to_json(), "pass", records=records))
     summary = build_summary(writer.path, plan="web", started=datetime(2026, 1, 1, tzinfo=UTC), wall_s=1.0)
-    run = writer.finish(summary)
+    return writer.finish(summary) / "points" / point.id
+
+
+@pytest.fixture(params=["empty", "missing"])
+def answer(request: pytest.FixtureRequest, tmp_path: Path, client_of: Callable[[Any], httpx.Client]) -> Any:
+    """What the server says of the point: with a table of no packets, and without one."""
+    point = requests_run(tmp_path)
     if request.param == "missing":
-        (run / "points" / point.id / "packets.parquet").unlink()
+        (point / "packets.parquet").unlink()
     client = client_of(make_app(tmp_path))
-    base = f"/api/runs/{run.name}/points/{point.id}"
+    base = f"/api/runs/{point.parents[1].name}/points/{point.name}"
     return client.get(base).raise_for_status().json(), client.get(f"{base}/requests").raise_for_status().json()
 
 
