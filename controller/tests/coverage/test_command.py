@@ -39,8 +39,16 @@ def test_a_run_without_counters_and_one_of_a_kernel_that_is_gone(tmp_path: Path)
     assert "not built here any more, so its counters can't be read" in str(result.exception)
 
 
-@pytest.mark.parametrize("words", [["--unreached", "--line", "x:1"], ["--unreached", "--html", "x"]])
-def test_one_answer_at_once(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["--unreached", "--line", "x:1"], "want one of --alone, --unreached, --line and --html"),
+        (["--unreached", "--html", "x"], "want one of --alone, --unreached, --line and --html"),
+        (["--alone"], "--alone: want two runs; got 1"),
+        (["other", "third", "--alone"], "--alone: want two runs; got 3"),
+    ],
+)
+def test_one_answer_at_once(words: list[str], wanted: str) -> None:
     result = CliRunner().invoke(app, ["coverage", "run", *words])
     assert isinstance(result.exception, PlanError)
-    assert "want one of RUN2, --unreached, --line and --html" in str(result.exception)
+    assert wanted in str(result.exception)

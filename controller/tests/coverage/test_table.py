@@ -90,11 +90,26 @@ def test_what_points_reach(run: Run, tmp_path: Path) -> None:
     assert "1 of 2 points reach it" in said
     assert f"  {run.points[0].id}  1 times" in said
     assert "only with " in said
-    assert called(run.path, run.path) == "0 of 5 lines are reached by one run alone\n"
+    assert called(run.path, run.path, "--alone") == "0 of 5 lines are reached by one run alone\n"
     index = Path(called(run.path, "--html", tmp_path / "pages").strip())
     page = (index.parent / f"{NAME.replace('/', '_')}.c.html").read_text(encoding="utf-8")
     assert '<tr class="never"><td id="L4">4<td>0<td>0<td>\t\treturn 7; /* &lt;never&gt; */' in page
     assert '<tr class="part"><td id="L3">3<td>1<td>1<td>' in page
+
+
+def test_points_of_several_runs_count_together(run: Run, counters: bytes, tmp_path: Path) -> None:
+    """The second run's only point with counters took the other way."""
+    other = make_sweep(tmp_path / "others")
+    more = compiled(tmp_path / "more", "a", "b")
+    assert more != counters
+    (other.points[0].path / layout.COVERAGE).write_bytes(packed(counters[:12] + more[12:]))
+    (entry,) = json.loads(called(other.path, "--json"))["files"].values()
+    assert entry["lines"] == {"reached": 5, "all": 6}
+    together = json.loads(called(run.path, other.path, "--json"))
+    assert together["points"] == 3
+    assert together["files"][f"{NAME}.c"]["lines"] == {"reached": 6, "all": 6}
+    assert "1 of 3 points reach it" in called(run.path, other.path, "--line", f"{NAME}.c:4")
+    assert f"second alone  {NAME}.c:4: return 7;" in called(run.path, other.path, "--alone")
 
 
 @pytest.mark.parametrize(

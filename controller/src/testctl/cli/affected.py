@@ -78,7 +78,7 @@ def of_affected(plan: Plan, load_on: Callable[[str], Plan], changed: Since, resu
 
     kernel = built(f"{changed.directory}@{changed.commit}", coverage.VARIANT)
     on_kernel = load_on(kernel.name)
-    executed = coverage_of(_counted_run(on_kernel, kernel, results, jobs), kernel, since_boot=True)
+    executed = coverage_of(_counted_run(on_kernel, kernel, results, jobs), kernel=kernel, since_boot=True)
     concerned = affected(executed, changed.changes)
     times = dict(zip(executed.points, concerned.executions.tolist(), strict=True))
     # A point without counters was broken or skipped.

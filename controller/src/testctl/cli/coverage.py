@@ -15,25 +15,26 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.options import AsJson
-from testctl.cli.shows import RunDir
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from testctl.coverage import Coverage, SourceFile
-    from testctl.results import Run
+    from testctl.results import RunPoint
 
 DEFAULT_FILES = "net/ipv4/tcp*.c"
 
 
 def coverage(
-    run: RunDir,
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="[RUN2]", help="lines that one of two runs alone reaches", autocompletion=complete.runs),
-    ] = None,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN…", help="runs' directories, such as results/latest", autocompletion=complete.runs),
+    ],
     files: Annotated[
         list[str] | None,
         typer.Option("--file", metavar="FILE", help=f"such as net/ipv4/tcp_input.c, or a pattern ({DEFAULT_FILES})"),
     ] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="the lines that one of two runs alone reaches")] = False,
     unreached: Annotated[bool, typer.Option("--unreached", help="the lines that no point reaches")] = False,
     line: Annotated[
         str | None,
@@ -44,22 +45,25 @@ def coverage(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What of the kernel the points of a run executed while the traffic passed: lines, branches, functions.
+    """What of the kernel the points of runs executed while the traffic passed: lines, branches, functions.
 
     Its kernel is one that counts: testctl lab build 6.12 --coverage, testctl run PLAN --kernel 6.12-coverage.
     """
     from testctl.coverage import coverage_of
     from testctl.results import load_run
 
-    if sum((other is not None, unreached, line is not None, html is not None)) > 1:
-        raise PlanError("want one of RUN2, --unreached, --line and --html")
-    loaded = load_run(run)
-    counted = coverage_of(loaded)
+    if sum((alone, unreached, line is not None, html is not None)) > 1:
+        raise PlanError("want one of --alone, --unreached, --line and --html")
+    if alone and len(runs) != 2:
+        raise PlanError(f"--alone: want two runs; got {len(runs)}")
+    loaded = [load_run(run) for run in runs]
+    counted = coverage_of(*loaded)
     chosen = _chosen(counted, files or [DEFAULT_FILES])
     if line is not None:
-        _print_line(loaded, counted, line, as_json)
-    elif other is not None:
-        _print_difference(counted, coverage_of(load_run(other)), [file.name for file in chosen], as_json)
+        _print_line([point for run in loaded for point in run.points], counted, line, as_json)
+    elif alone:
+        first, second = (coverage_of(run) for run in loaded)
+        _print_alone(first, second, [file.name for file in chosen], as_json)
     elif html is not None:
         from testctl.coverage.page import write_pages
 
@@ -117,7 +121,7 @@ def _print_unreached(counted: Coverage, files: list[SourceFile], as_json: bool) 
             print(f"{file.name}:{number}: {text[number - 1].strip() if number <= len(text) else ''}")
 
 
-def _print_line(run: Run, counted: Coverage, place: str, as_json: bool) -> None:
+def _print_line(found: Sequence[RunPoint], counted: Coverage, place: str, as_json: bool) -> None:
     from testctl.coverage.conditions import only_with
 
     name, _, number = place.rpartition(":")
@@ -125,7 +129,7 @@ def _print_line(run: Run, counted: Coverage, place: str, as_json: bool) -> None:
     if file is None or not number.isdecimal() or int(number) not in file.lines:
         raise PlanError(f"--line {place}: want FILE:N of a line that is compiled, as --unreached and --html show them")
     counts = file.lines[int(number)]
-    points = {point.id: {(entity, name): str(value) for entity, name, value in point.tuples} for point in run.points}
+    points = {point.id: {(entity, name): str(value) for entity, name, value in point.tuples} for point in found}
     of_points = [points[name] for name in counted.points]
     conditions = only_with(of_points, [count > 0 for count in counts])
     reaching = sorted(zip(counts.tolist(), counted.points, strict=True), reverse=True)
@@ -146,7 +150,7 @@ def _print_line(run: Run, counted: Coverage, place: str, as_json: bool) -> None:
         print(f"  {name}  {count} times")
 
 
-def _print_difference(ours: Coverage, theirs: Coverage, names: list[str], as_json: bool) -> None:
+def _print_alone(ours: Coverage, theirs: Coverage, names: list[str], as_json: bool) -> None:
     both = [(name, ours.files[name].reached_lines, theirs.files[name].reached_lines) for name in names
             if name in theirs.files]  # fmt: skip
     if as_json:

@@ -19,7 +19,7 @@ from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.lab.built import built
 from testctl.lab.coverage import NOTES, SOURCES
 from testctl.lab.kernel import Kernel
-from testctl.results import Run, layout
+from testctl.results import Run, RunPoint, layout
 
 Key = TypeVar("Key")
 _LENGTHS = struct.Struct("<HI")
@@ -83,23 +83,28 @@ class Coverage:
         return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 
 
-def coverage_of(run: Run, kernel: Kernel | None = None, *, since_boot: bool = False) -> Coverage:
-    """What the traffic of a run's points executed.
+def coverage_of(*runs: Run, kernel: Kernel | None = None, since_boot: bool = False) -> Coverage:
+    """What the traffic of the points of one or several runs executed.
 
-    kernel      the run's, if not the one that was built last of its name
+    kernel      the runs', if not the one that was built last of its name
     since_boot  count what was executed before the traffic too
 
     Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone.
     """
-    points = [point for point in run.points if (point.path / layout.COVERAGE).is_file()]
-    if not points:
-        raise PlanError(
-            f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
-            "--kernel 6.12-coverage; got none"
-        )
+    points: list[RunPoint] = []
+    for run in runs:
+        counting = [point for point in run.points if (point.path / layout.COVERAGE).is_file()]
+        if not counting:
+            raise PlanError(
+                f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
+                "--kernel 6.12-coverage; got none"
+            )
+        points += counting
     names = sorted({str(point.point.get("kernel")) for point in points})
     if len(names) > 1:
-        raise PlanError(f"{run.path}: want one kernel that counts; got {', '.join(names)}")
+        raise PlanError(
+            f"{', '.join(str(run.path) for run in runs)}: want one kernel that counts; got {', '.join(names)}"
+        )
     kernel = kernel or built(names[0])
     if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
@@ -120,9 +125,7 @@ def coverage_of(run: Run, kernel: Kernel | None = None, *, since_boot: bool = Fa
             for of_points in of_object:
                 columns = [values.get(function.key, (0,) * counted) for values in of_points]
                 if wrong := [len(column) for column in columns if len(column) != counted]:
-                    raise TestbedError(
-                        f"{run.path}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}"
-                    )
+                    raise TestbedError(f"{name}: want {counted} counters of {function.name}(); got {wrong[0]}")
                 executions += np.array(columns, np.int64).reshape(executions.shape)
             add_function(files, function, executions.T)
     return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)
