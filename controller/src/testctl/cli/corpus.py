@@ -48,6 +48,9 @@ def corpus(
             autocompletion=complete.plans,
         ),
     ] = None,
+    points: Annotated[
+        int, typer.Option("--points", metavar="N", min=1, help="with --found-by: points that one is tried at")
+    ] = MAX_POINTS,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = os.cpu_count() or 1,
     as_json: AsJson = False,
 ) -> None:
@@ -76,7 +79,7 @@ def corpus(
                 raise PlanError(f"want edits that compile; those of {lost} do not, or the kernel leaves their code out")
             testbed = LabTestbed.for_points([p for plan in plans for p in plan.points], commands=True, kernel=built)
             campaign = Campaign(testbed, plans)
-            records = _tried(campaign, bugs, work, jobs, bool(others))
+            records = _tried(campaign, bugs, work, jobs, points if others else 0)
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
@@ -100,8 +103,8 @@ def _files(directory: Path, names: Sequence[str]) -> list[Path]:
     return [there[name] for name in names] if names else list(there.values())
 
 
-def _tried(campaign: Campaign, bugs: Sequence[Bug], work: Path, jobs: int, everywhere: bool) -> list[Record]:
-    """What became of each bug at the points of its own plan, or of all plans.  Raises TestbedError."""
+def _tried(campaign: Campaign, bugs: Sequence[Bug], work: Path, jobs: int, points: int) -> list[Record]:
+    """What became of each bug at so many points of all plans; 0: at those of its own plan.  Raises TestbedError."""
     from testctl.mutate.campaign import Bench
     from testctl.mutate.draw import Mutant
     from testctl.mutate.operators import Site
@@ -109,8 +112,8 @@ def _tried(campaign: Campaign, bugs: Sequence[Bug], work: Path, jobs: int, every
     sites = [Site(bug.edits[0].file, bug.name, 0, bug.name, 0, 0, "", "") for bug in bugs]
     mutants = [Mutant(number, site) for number, site in enumerate(sites, 1)]
     bench = Bench(
-        campaign, mutants, (), work, jobs, MAX_POINTS, float("inf"),
-        lambda line: print(line, file=sys.stderr, flush=True), own=not everywhere,
+        campaign, mutants, (), work, jobs, points or MAX_POINTS, float("inf"),
+        lambda line: print(line, file=sys.stderr, flush=True), own=not points,
     )  # fmt: skip
     bench.run()
     return [bench.records[mutant.number] for mutant in mutants]
