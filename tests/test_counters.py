@@ -59,12 +59,28 @@ design: {cover: 2}
   - [bulk, receive_buffer, [100kB, 30kB]]
   - [bulk, duration, 3s]
 """,
+    "a probe of new data that does not wait for two round trips, as the first packet's timer runs out before": """
+  - [switch, delay, 10ms]
+  - [ends, tcp_timestamps, 0]
+  - [ends, cc, [reno, westwood]]
+  - [ends, tcp_events, [off, on]]
+  - [switch:receiver, down, 500ms-900ms]
+  - [bulk, duration, 2s]
+""",
+    "a window that the receiver takes back, and retransmissions that probe it": """
+  - [switch, delay, 10ms]
+  - [ends, tcp_events, [off, on]]
+  - [bulk, read_rate, 2mbit]
+  - [bulk, receive_buffer, [none, 64kB]]
+  - [bulk, receive_buffer_later, 40kB at 1s]
+  - [bulk, duration, 3s]
+""",
 }
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: str) -> None:
-    points = points_of(tmp_path, release, PLANS[name])
+    points = points_of(tmp_path, release, PLANS[name], "20mbit" if "probe of new data" in name else "10mbit")
     assert [wrong for point in points for wrong in unlike(point)] == []
 
 

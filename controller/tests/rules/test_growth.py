@@ -154,6 +154,21 @@ def test_nothing_is_sent_beyond_the_congestion_window(pipe: int, time: int, coun
         assert violations("cwnd-respected", fin, trace=SENT + sent, kernel=release) == broken
 
 
+@pytest.mark.parametrize(("una", "count"), [(0, 0), (9000, 1)])
+def test_an_ack_without_progress_does_not_delay_a_probe(una: int, count: int) -> None:
+    acked = f"39000 ack open una {una} nxt 9000 cwnd 10 ssthresh 99 pipe 10 prior 10 delivered 1\n"
+    sent = f"40000 send open una {una} nxt 11000 cwnd 10 ssthresh 99 pipe 11 prior 10 delivered 1\n"
+    assert violations("cwnd-respected", FIRST, trace=SENT + acked + sent) == count
+
+
+@pytest.mark.parametrize(("first", "count"), [(0, 0), (9000, 1)])
+def test_a_probe_leaves_when_the_first_segments_timer_would_run_out(first: int, count: int) -> None:
+    """However soon after the last ACK: Linux's tcp_schedule_loss_probe()."""
+    acked = f"239000 ack open una {first} nxt 9000 cwnd 10 ssthresh 99 pipe 10 prior 10 delivered 1\n"
+    sent = f"240000 send open una {first} nxt 11000 cwnd 10 ssthresh 99 pipe 11 prior 10 delivered 1\n"
+    assert violations("cwnd-respected", FIRST, trace=SENT + acked + sent) == count
+
+
 @pytest.mark.parametrize(("cwnd", "state", "count"), [(12, "open", 0), (13, "open", 1), (13, "recovery", 0)])
 def test_the_window_grows_by_what_is_acknowledged(cwnd: int, state: str, count: int) -> None:
     """RFC 5681, 3.1, by the bytes of RFC 3465."""

@@ -3,9 +3,10 @@
 
 By the sender's capture each is what it is by Linux's rules (recovery/timers.py), however short it is: a
 retransmission that a timer and no ACK let go, the first outstanding packet (timeout) or the last one, or new data
-(probe).  By the trace of the sender's TCP a timeout is an event of its own, and a probe is a retransmission outside
-of recovery and loss states, or new data as in a capture.  A SYN that left again is a timeout; a SYN-ACK
-is not.
+(probe).  What leaves after a timeout into a window that the receiver took back is a probe of that window and no
+timeout (RFC 9293, 3.8.6.1), as the kernel counts.  By the trace of the sender's TCP a timeout is an event of its own,
+and a probe is a retransmission outside of recovery and loss states, or new data as in a capture.  A SYN that left again
+is a timeout; a SYN-ACK is not.
 """
 
 from __future__ import annotations

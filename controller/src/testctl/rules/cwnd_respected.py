@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import FIN
+from testctl.records.schema import FIN, Bools, Ints
 from testctl.rules.core.sender import kernel
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
@@ -24,11 +24,18 @@ SPEC = RuleSpec(
 )
 
 
+_LEAST_US = 180_000
+"""Of what a retransmission timer waits beyond the smoothed round trip: 200 ms, less what this estimate may be wrong."""
+
+_BYTES = 44
+"""Bits of a byte's number in a connection."""
+
+
 def check(trace: Trace, other: Trace | None) -> Found:
     events = Events(trace)
     sends = events.kind("send", "retransmit")
-    waited_us = (events["time_ns"] - events.before("time_ns")) // 1000
-    probe = (waited_us >= events["srtt_us"]) & (events["pipe"] <= events["prior_pipe"] + 1)
+    probe = (_waited_us(events, sends) >= events["srtt_us"]) | (_first_out_us(events) >= events["srtt_us"] + _LEAST_US)
+    probe &= events["pipe"] <= events["prior_pipe"] + 1
     fin = events["snd_nxt"] == events.before("snd_nxt") + 1
     if kernel(trace) < (6, 12):
         fin |= np.isin(events["snd_nxt"], trace.end[trace.out & trace.has(FIN)])
@@ -36,3 +43,20 @@ def check(trace: Trace, other: Trace | None) -> Found:
     return events.where(
         broken, lambda at: f"{events['pipe'][at]} segments in flight; the window is {events['cwnd'][at]}"
     )
+
+
+def _waited_us(events: Events, sends: Bools) -> Ints:
+    """Since what left or was acknowledged last before each event; ACKs without progress set no timer."""
+    progress = sends | (events["snd_una"] != events.before("snd_una")) | ~events.follows
+    last = np.maximum.accumulate(np.where(progress, np.arange(len(events)), 0))
+    before_ns = np.append(events["time_ns"][:1], events["time_ns"][last[:-1]])
+    return np.asarray(np.where(events.follows, events["time_ns"] - before_ns, 0) // 1000)
+
+
+def _first_out_us(events: Events) -> Ints:
+    """How long ago the first outstanding segment left first: a probe does not wait for longer than its timer."""
+    apart = events["conn"].astype(np.int64) << _BYTES
+    sent = events.kind("send")
+    left_ns = np.append(events["time_ns"][sent], np.iinfo(np.int64).max)
+    first = np.searchsorted((events["snd_nxt"] + apart)[sent], events["snd_una"] + apart, side="right")
+    return np.asarray((events["time_ns"] - left_ns[first]) // 1000)

@@ -15,19 +15,22 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
-from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing
+from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing, rto_min_ns
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.records.schema import ACK, SYN
+from testctl.records.schema import ACK, SYN, Bools, Ints
 
 UNSURE = "unsure"
 """New data at about the time of a probe: whether a timer or the application let it go is not known."""
+SHUT = "shut"
+"""A retransmission after a timeout into a window that the receiver took back: to the kernel it is a probe of that
+window and no timeout (tcp_retransmit_timer())."""
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
 
 
 @dataclass(frozen=True)
 class Departure:
-    """row: of the packets table; by: "rto", "tlp" or UNSURE; ran_ns: how long the timer had run."""
+    """row: of the packets table; by: "rto", "tlp", UNSURE or SHUT; ran_ns: how long the timer had run."""
 
     row: int
     by: str
@@ -63,14 +66,30 @@ def _inferred(flow: FlowView) -> list[Departure]:
         waits = np.diff(own["time_ns"])
         departures += [Departure(int(row), RTO, int(ran)) for row, ran in zip(own.index[1:], waits, strict=True)]
     for walked in flow_walks(flow.records, flow.name):
-        departures += [Departure(timed.row, timed.by, timed.ran_ns) for timed in walked.timed]
+        at_ns = flow.records.values("time_ns", np.array([timed.row for timed in walked.timed], np.int64))
+        shut = _shut(flow, walked.trace.conn, at_ns)
+        departures += [
+            Departure(timed.row, SHUT if timed.by == RTO and closed else timed.by, timed.ran_ns)
+            for timed, closed in zip(walked.timed, shut.tolist(), strict=True)
+        ]
     for trace in traces(flow):
         departures += _new_data(trace)
     return sorted(departures, key=lambda timed: timed.row)
 
 
+def _shut(flow: FlowView, conn: int, at_ns: Ints) -> Bools:
+    """Whether the receiver's window was closed at each of these times, by the last ACK before it."""
+    acks = flow.acks_in.of_conn(conn)
+    if not len(acks) or not len(at_ns):
+        return np.zeros(len(at_ns), np.bool_)
+    last = np.searchsorted(acks["time_ns"], at_ns, side="right") - 1
+    return np.asarray((last >= 0) & (acks["window"][np.maximum(last, 0)] == 0))
+
+
 def _new_data(trace: Trace) -> list[Departure]:
-    """New data that left with data outstanding and no ACK before it, about two round trips after all else."""
+    """New data that left with data outstanding and no ACK before it, about two round trips after all else, or when
+    the timer of the first outstanding packet would have run out: a probe does not wait for longer
+    (tcp_schedule_loss_probe())."""
     timers = Timers(trace)
     if not timers.probing:
         return []
@@ -84,6 +103,11 @@ def _new_data(trace: Trace) -> list[Departure]:
             continue
         now, before = int(data.time_ns[sent]), trace.time_before(sent, sent + acks)
         wait = timers.probe_ns(now)
+        una = trace.una_after(acks)
+        head = int(np.searchsorted(data.nxt, una, side="right"))
+        again = data.retrans[head:sent] & (data.seq[head:sent] <= una)
+        if now - int(data.time_ns[head]) >= timers.rto_ns(now) and not again.any():
+            wait = float(FLOOR_NS)
         if now - before < _EARLY * wait:
             continue
         sure = greedy(trace.flow) or _beyond_window(trace, trace.end_of(sent))
@@ -112,23 +136,34 @@ def _beyond_window(trace: Trace, end: int) -> bool:
 def traced_timers(flow: FlowView) -> tuple[int, int, int]:
     """(timeouts, probes, packets of new data that were probes or the application's) by the kernel's trace.
 
-    A probe is a retransmission outside of recovery and loss states; or new data with data in flight about two round
-    trips after the event before, where the application is greedy or the window was full.
+    A probe is a retransmission outside of recovery and loss states; or new data with data in flight that no ACK let go,
+    beyond the window, or where the application is greedy about two round trips after the event before, or when the
+    timer of the first outstanding packet would have run out.
     """
     events, names = traced_columns(flow.records, flow.name), traced_names(flow.records, flow.name)
     open_state = events["state"] < RECOVERY
-    timeouts = int((names == "timeout").sum())
     again = int((open_state & (names == "retransmit")).sum())
-    late, full = 0, 0
-    for conn in np.unique(events["conn"]) if probing(flow) else []:
+    timeouts, late, full = 0, 0, 0
+    for conn in np.unique(events["conn"]):
         own = events["conn"] == conn
         time_ns, srtt_ns = events["time_ns"][own], np.maximum(events["srtt_us"][own], 0) * 1000
+        ran_out = time_ns[names[own] == "timeout"]
+        timeouts += len(ran_out) - int(_shut(flow, int(conn), ran_out).sum())
+        if not probing(flow):
+            continue
         quiet = np.diff(time_ns, prepend=time_ns[0])
         before = np.concatenate([[0], srtt_ns[:-1]])
-        new = (names[own] == "send") & open_state[own] & (events["prior_pipe"][own] > 0)
-        waited = new & (quiet > FLOOR_NS) & (quiet >= 2 * ALMOST * before)
+        sent = names[own] == "send"
+        new = sent & open_state[own] & (events["prior_pipe"][own] > 0)
+        first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
+        left_ns = np.append(time_ns[sent], time_ns[-1])[first]
+        due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= ALMOST * (before + rto_min_ns(flow)))
+        beyond = (events["pipe"] > events["cwnd"])[own]
+        nxt = events["snd_nxt"][own]
+        fin = np.diff(nxt, prepend=nxt[0]) == 1  # which does not wait for the window
+        waited = new & ((quiet > FLOOR_NS) & due | (quiet > 0) & beyond & ~fin)
         late += int(waited.sum())
-        full += int((waited & (events["pipe"][own] > events["cwnd"][own])).sum())
+        full += int((waited & beyond).sum())
     sure = late if greedy(flow) else full
     return timeouts, again + sure, late - sure
 

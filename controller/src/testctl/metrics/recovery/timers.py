@@ -44,6 +44,11 @@ def probing(flow: FlowView) -> bool:
     return sack and int(own.get("net.ipv4.tcp_early_retrans", 3)) in (3, 4)
 
 
+def rto_min_ns(flow: FlowView) -> int:
+    """The least timeout of the sender: as the plan sets it, else Linux's."""
+    return int(_settings(flow)[0].get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
+
+
 class Timers:
     """Decides for the retransmissions of a connection, in their order.
 
@@ -55,7 +60,7 @@ class Timers:
         self._round_trips = RoundTrips(trace.flow, trace.conn)
         self.ran_ns = 0
         self._timer_ns = -1  # when a timer sent last
-        self._rto_min_ns = int(_settings(trace.flow)[0].get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
+        self._rto_min_ns = rto_min_ns(trace.flow)
         self.probing = probing(trace.flow)
 
     def srtt_ns(self, at_ns: int) -> int:
@@ -71,6 +76,10 @@ class Timers:
         """The least time that a probe of several packets waits: two round trips, less what a timer may be early by
         this estimate of them, and two jiffies (tcp_schedule_loss_probe())."""
         return 2 * ALMOST * self.srtt_ns(at_ns) + _JIFFIES_NS
+
+    def rto_ns(self, at_ns: int) -> float:
+        """The least time after which the retransmission timer runs out, less what it may be early by this estimate."""
+        return ALMOST * (self.srtt_ns(at_ns) + self._rto_min_ns)
 
     def _progress_ns(self, una: int) -> int:
         """When `una` was acknowledged; -1 when nothing has been."""
@@ -113,7 +122,7 @@ class Timers:
         if event > sent and now - int(self.trace.acks.time_ns[event - sent - 1]) <= _SAME_NS:
             return ACK
         rtt = self.srtt_ns(now)
-        rto = ALMOST * (rtt + self._rto_min_ns)
+        rto = self.rto_ns(now)
         probed = self._timer_ns >= 0 and now - self._timer_ns <= since_ack
         since_timer = now - self._timer_ns if self._timer_ns >= 0 else now
         idle = min(since_ack, now - self._left_ns(sent))

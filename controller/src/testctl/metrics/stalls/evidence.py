@@ -17,9 +17,9 @@ from testctl.metrics.core.latencies import lost_packets
 from testctl.metrics.core.matching import wire
 from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import CONN_BITS, FlowView, Rows, rows_of
-from testctl.metrics.recovery.flow_timers import flow_timers
+from testctl.metrics.recovery.flow_timers import SHUT, flow_timers
 from testctl.metrics.recovery.round_trips import RoundTrips
-from testctl.metrics.recovery.timers import FLOOR_NS
+from testctl.metrics.recovery.timers import FLOOR_NS, RTO
 from testctl.metrics.recovery.trace import Trace, trace_of
 from testctl.records.schema import CE, ECE, RST, SYN, Ints
 
@@ -190,8 +190,8 @@ class BothEnds:
 
     @cached_property
     def timers(self) -> dict[int, str]:
-        """Which timer sent a departure, by its row."""
-        return {departure.row: departure.by for departure in flow_timers(self.flow)}
+        """Which timer sent a departure, by its row; that it probes a closed window is the cause's to say."""
+        return {timed.row: RTO if timed.by == SHUT else timed.by for timed in flow_timers(self.flow)}
 
     def silences(self) -> Iterator[Evidence]:
         """Every silence longer than four round trips and 1 ms, in order."""
