@@ -104,7 +104,7 @@ def _files(directory: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _tried(campaign: Campaign, bugs: Sequence[Bug], work: Path, jobs: int, points: int) -> list[Record]:
-    """What became of each bug at so many points of all plans; 0: at those of its own plan.  Raises TestbedError."""
+    """What became of each bug at `points` points of all plans, or with 0 of its own plan.  Raises TestbedError."""
     from testctl.mutate.campaign import Bench
     from testctl.mutate.draw import Mutant
     from testctl.mutate.operators import Site

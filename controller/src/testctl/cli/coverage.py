@@ -121,7 +121,7 @@ def _print_unreached(counted: Coverage, files: list[SourceFile], as_json: bool) 
             print(f"{file.name}:{number}: {text[number - 1].strip() if number <= len(text) else ''}")
 
 
-def _print_line(found: Sequence[RunPoint], counted: Coverage, place: str, as_json: bool) -> None:
+def _print_line(of_runs: Sequence[RunPoint], counted: Coverage, place: str, as_json: bool) -> None:
     from testctl.coverage.conditions import only_with
 
     name, _, number = place.rpartition(":")
@@ -129,7 +129,7 @@ def _print_line(found: Sequence[RunPoint], counted: Coverage, place: str, as_jso
     if file is None or not number.isdecimal() or int(number) not in file.lines:
         raise PlanError(f"--line {place}: want FILE:N of a line that is compiled, as --unreached and --html show them")
     counts = file.lines[int(number)]
-    points = {point.id: {(entity, name): str(value) for entity, name, value in point.tuples} for point in found}
+    points = {point.id: {(entity, name): str(value) for entity, name, value in point.tuples} for point in of_runs}
     of_points = [points[name] for name in counted.points]
     conditions = only_with(of_points, [count > 0 for count in counts])
     reaching = sorted(zip(counts.tolist(), counted.points, strict=True), reverse=True)
