@@ -59,7 +59,7 @@ design: {cover: 2}
   - [bulk, receive_buffer, [100kB, 30kB]]
   - [bulk, duration, 3s]
 """,
-    "a probe of new data that does not wait for two round trips, as the first packet's timer runs out before": """
+    "a probe that leaves when the first packet's timer would run out": """
   - [switch, delay, 10ms]
   - [ends, tcp_timestamps, 0]
   - [ends, cc, [reno, westwood]]
@@ -80,7 +80,7 @@ design: {cover: 2}
 
 @pytest.mark.parametrize("name", PLANS)
 def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: str) -> None:
-    points = points_of(tmp_path, release, PLANS[name], "20mbit" if "probe of new data" in name else "10mbit")
+    points = points_of(tmp_path, release, PLANS[name])
     assert [wrong for point in points for wrong in unlike(point)] == []
 
 

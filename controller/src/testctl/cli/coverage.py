@@ -57,13 +57,14 @@ def coverage(
     if alone and len(runs) != 2:
         raise PlanError(f"--alone: want two runs; got {len(runs)}")
     loaded = [load_run(run) for run in runs]
+    if alone:
+        first, second = (coverage_of(run) for run in loaded)
+        _print_alone(first, second, [file.name for file in _chosen(first, files or [DEFAULT_FILES])], as_json)
+        return
     counted = coverage_of(*loaded)
     chosen = _chosen(counted, files or [DEFAULT_FILES])
     if line is not None:
         _print_line([point for run in loaded for point in run.points], counted, line, as_json)
-    elif alone:
-        first, second = (coverage_of(run) for run in loaded)
-        _print_alone(first, second, [file.name for file in chosen], as_json)
     elif html is not None:
         from testctl.coverage.page import write_pages
 

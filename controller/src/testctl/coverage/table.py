@@ -101,10 +101,9 @@ def coverage_of(*runs: Run, kernel: Kernel | None = None, since_boot: bool = Fal
             )
         points += counting
     names = sorted({str(point.point.get("kernel")) for point in points})
+    where = ", ".join(str(run.path) for run in runs)
     if len(names) > 1:
-        raise PlanError(
-            f"{', '.join(str(run.path) for run in runs)}: want one kernel that counts; got {', '.join(names)}"
-        )
+        raise PlanError(f"{where}: want one kernel that counts; got {', '.join(names)}")
     kernel = kernel or built(names[0])
     if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
@@ -125,7 +124,7 @@ def coverage_of(*runs: Run, kernel: Kernel | None = None, since_boot: bool = Fal
             for of_points in of_object:
                 columns = [values.get(function.key, (0,) * counted) for values in of_points]
                 if wrong := [len(column) for column in columns if len(column) != counted]:
-                    raise TestbedError(f"{name}: want {counted} counters of {function.name}(); got {wrong[0]}")
+                    raise TestbedError(f"{where}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}")
                 executions += np.array(columns, np.int64).reshape(executions.shape)
             add_function(files, function, executions.T)
     return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)

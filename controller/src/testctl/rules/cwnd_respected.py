@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN, Bools, Ints
-from testctl.rules.core.sender import kernel
+from testctl.rules.core.sender import kernel, rto_min_ns
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import Events
@@ -24,8 +24,8 @@ SPEC = RuleSpec(
 )
 
 
-_LEAST_US = 180_000
-"""Of what a retransmission timer waits beyond the smoothed round trip: 200 ms, less what this estimate may be wrong."""
+_ALMOST = 0.9
+"""Of the least timeout: the timer is set by a smoothed round trip of another time."""
 
 _BYTES = 44
 """Bits of a byte's number in a connection."""
@@ -34,7 +34,8 @@ _BYTES = 44
 def check(trace: Trace, other: Trace | None) -> Found:
     events = Events(trace)
     sends = events.kind("send", "retransmit")
-    probe = (_waited_us(events, sends) >= events["srtt_us"]) | (_first_out_us(events) >= events["srtt_us"] + _LEAST_US)
+    rto_us = events["srtt_us"] + _ALMOST * rto_min_ns(trace) // 1000
+    probe = (_waited_us(events, sends) >= events["srtt_us"]) | (_first_out_us(events) >= rto_us)
     probe &= events["pipe"] <= events["prior_pipe"] + 1
     fin = events["snd_nxt"] == events.before("snd_nxt") + 1
     if kernel(trace) < (6, 12):
