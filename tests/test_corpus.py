@@ -43,12 +43,13 @@ expect:
 def test_other_plans_detect_a_bug_or_do_not(tmp_path: Path) -> None:
     """That the sender gives up late breaks the expectation of one plan alone."""
     (tmp_path / "weak.yaml").write_text(PLAN, encoding="utf-8")
-    strong = f"{PLAN}  - {{name: in time, metric: failure_time_s, max: 5}}\n"
+    strong = f"{PLAN}  - {{name: in time, metric: failure_time_s, max: 4.5}}\n"
     (tmp_path / "strong.yaml").write_text(strong, encoding="utf-8")
     weak = _found(tmp_path / "weak.yaml")
     both = _found(tmp_path / "weak.yaml", tmp_path / "strong.yaml")
-    assert (weak["detected"], weak["different"]) == ({}, ["failure_time_s"])
-    assert both["detected"]["expectation"].startswith("in time")
+    assert weak["detected"] == {}
+    assert "failure_time_s" in weak["different"][0]
+    assert "in time" in both["detected"]["expectation"]
 
 
 def _found(*plans: Path) -> dict[str, Any]:
