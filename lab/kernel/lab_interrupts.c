@@ -41,6 +41,8 @@
 #include <net/net_namespace.h>
 #include <net/pkt_sched.h>
 
+#include "lab_links.h"
+
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "testctl_interrupts."
 
@@ -333,6 +335,10 @@ int __wrap___netif_rx(struct sk_buff *skb)
 {
 	struct nic *nic = list_empty(&all) ? NULL : nic_of(skb->dev);
 
+	if (testctl_links_is_far(skb->dev)) {
+		testctl_links_receive(skb);
+		return NET_RX_SUCCESS;
+	}
 	if (!nic)
 		return __real___netif_rx(skb);
 	__skb_queue_tail(&nic->held, skb);

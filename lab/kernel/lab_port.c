@@ -32,6 +32,7 @@
 #include <net/flow_dissector.h>
 
 #include "lab_host_file.h"
+#include "lab_links.h"
 #include "lab_port.h"
 #include "lab_random.h"
 
@@ -222,6 +223,7 @@ static void serialise(struct lab_port *port, struct sk_buff *skb)
 	write_row(port, skb, free_at(port) + port->options.delay_ns, packet->marked ? PORT_MARKED : PORT_SENT);
 	port->asks = true;
 	packet->ns = free_at(port) + port->options.delay_ns;
+	testctl_links_announce(qdisc_dev(port->sch), skb, packet->ns);
 	__skb_queue_tail(&port->line, skb);
 	port->line_bytes += qdisc_pkt_len(skb);
 }

@@ -1,0 +1,868 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Several kernels in one virtual time.
+ *
+ * A lab may have a kernel for each of its hosts and switches.  Each has the namespaces and veth pairs of the whole
+ * topology, but programs and settings for its own entities alone; the others are empty.  Where one end of a pair is
+ * the kernel's own and the other is not, what it sends is written to a ring that the kernels share, with the virtual
+ * time at which it arrives; the other kernel lets its own copy of the sending device send it, at that time.
+ *
+ * Time is synchronised conservatively (Chandy and Misra 1979): nothing is ever rolled back.  Each kernel tells the
+ * time of its next event, before which it sends nothing.  What kernel j sends reaches kernel i at the earliest
+ * distance[j][i] later, the sum of the delays on the way.  So i knows what arrives before
+ *
+ *	horizon = min over j of (next[j] + distance[j][i])
+ *
+ * and may do what is due by then; what arrives at a time is received after the kernel's own events of that time, once
+ * the horizon lies behind it, ordered by link and then as it was sent.  A link whose delay is a switch port's is far
+ * in the direction of the port alone: a host's packet reaches its switch at once, which is allowed as long as no way
+ * around has distance 0.
+ *
+ * A switch's port knows when a packet will arrive as soon as its place in the queue is known (`ahead`): the time
+ * stamp that the switch's program gave it for fq, or the end of its serialisation by testctl_port.  It is announced
+ * then; that gives the other kernel the delay of the link to run ahead in.
+ *
+ * A kernel that may not go on spins for a while and then waits for a futex.  The kernel on whose time that hangs has in
+ * `wake_at_ns` when it matters, and then looks which others may go on.
+ *
+ * Files, in /sys/module/testctl_links/parameters:
+ *	memory	write "INDEX PATH": the file that the kernels share, as testctl/lab/shared_time.py makes it
+ *	link	write "NUMBER KERNEL AHEAD OWN OTHER": this network namespace has the device OWN or OTHER (the other word is
+ *		"-") of a link to that kernel; AHEAD is 1 where a port announces
+ *	join	write: begin together; returns when all have
+ *	done	write "STAGE", 0 or 1: this kernel has come that far; returns, in virtual time, when all have
+ *	leave	write: no longer wait for the others, and drop what comes
+ *	counts	read "name=value" lines: packets sent, how often this kernel waited for others, and for how many ns of the
+ *		machine's clock
+ */
+#include <linux/bits.h>
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+#include <linux/interrupt.h>
+#include <linux/kernel.h>
+#include <linux/kstrtox.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/netdevice.h>
+#include <linux/nsproxy.h>
+#include <linux/rtnetlink.h>
+#include <linux/sched.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time-internal.h>
+#include <linux/timekeeping.h>
+#include <linux/wait.h>
+#include <net/net_namespace.h>
+#include <os.h>
+
+#include "lab_links.h"
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX "testctl_links."
+
+#define MOST_KERNELS 64
+#define FORMAT 0x314b4e4c	/* "LNK1" */
+#define NEVER S64_MAX
+#define STAGES 2
+#define FUTEX_WAIT 0
+#define FUTEX_WAKE 1
+#define SYS_SCHED_YIELD 24
+#define SYS_FUTEX 202
+#define SYS_CLOCK_GETTIME 228
+#define PROT_READ_WRITE 3
+#define MAP_SHARED_FILE 1
+
+/* One cache line of the shared memory for each kernel. */
+struct member {
+	u64 next_ns;		/* nothing is done or sent before */
+	u64 need_ns;		/* the horizon that it waits for */
+	u64 wake_at_ns;		/* once next_ns comes here, others may go on */
+	u32 blocked;
+	u32 word;		/* of the futex: how often it was released */
+	u32 left;
+	u32 pad[7];
+};
+
+struct shared {
+	u32 format;
+	u32 kernels;
+	u32 ring_bytes;		/* a power of two */
+	u32 spins;		/* before a kernel that waits lets the processor go */
+	u32 lock;
+	u32 joined;
+	u64 ring_offset;	/* of ring 0 in the file; each has a page and ring_bytes */
+	u64 bytes;		/* of the file */
+	u8 pad[24];
+	struct member member[MOST_KERNELS];
+	u64 distance[MOST_KERNELS][MOST_KERNELS];	/* [from][to] */
+	u32 ring[MOST_KERNELS][MOST_KERNELS];		/* [from][to]: its number from 1 on; 0: no link */
+};
+
+struct ring {
+	u64 written;
+	u8 pad[56];
+	u64 read;
+	u8 pad2[4096 - 72];
+	u8 data[];
+};
+
+enum { PACKET, DONE };
+
+struct record {
+	u32 bytes;		/* with this, a multiple of 8 */
+	u16 kind;
+	u16 link;
+	u64 ns;
+};
+
+/* A packet as it lies in memory, from its Ethernet header on: it must look the same where it arrives. */
+struct image {
+	u32 headroom;
+	u32 linear;
+	u32 end;		/* of the buffer, from its head on */
+	u32 truesize;
+	u32 hash;
+	u32 gso_type;
+	u16 gso_size;
+	u16 gso_segs;
+	u16 csum_start;		/* from the buffer's head on */
+	u16 csum_offset;
+	u8 ip_summed;
+	u8 l4_hash;
+	u8 sw_hash;
+	u8 frags;
+	u32 frag[MAX_SKB_FRAGS];
+};
+
+/* Which kernels have come to a stage, by their bits. */
+struct done {
+	u64 stage;
+	u64 kernels;
+};
+
+/* What has been read from a ring and has not arrived yet. */
+struct arrival {
+	struct time_travel_event event;
+	struct list_head in_list;	/* of `waiting`, by time and link; then of `arrived` */
+	u64 ns;
+	u16 kind;
+	u16 link;
+	struct done done;
+	struct sk_buff *skb;	/* (owned) */
+};
+
+struct link {
+	struct list_head in_all;
+	u16 number;
+	u16 kernel;
+	bool ahead;
+	struct net_device *own, *other;
+};
+
+extern unsigned long long time_travel_time;
+extern long syscall(long number, ...);
+extern void *mmap(void *at, unsigned long bytes, int prot, int flags, int fd, long offset);
+
+static struct shared *shared;
+static u32 self;
+static bool together;
+static u64 horizon;
+static u64 boot_ns;		/* time_travel_time of CLOCK_MONOTONIC's 0 */
+static LIST_HEAD(links);	/* changed under RTNL; UML has one processor */
+static LIST_HEAD(waiting);
+static LIST_HEAD(arrived);
+static u64 done_kernels[STAGES];
+static DECLARE_WAIT_QUEUE_HEAD(all_done);
+
+static struct {
+	u64 packets;
+	u64 waits;
+	u64 waited_ns;
+} counts;
+
+static void receive_arrived(struct tasklet_struct *unused);
+static DECLARE_TASKLET(receiver, receive_arrived);
+
+#define load(at) __atomic_load_n(at, __ATOMIC_ACQUIRE)
+#define store(at, value) __atomic_store_n(at, value, __ATOMIC_RELEASE)
+#define fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
+static struct member *member(u32 kernel)
+{
+	return &shared->member[kernel];
+}
+
+static struct ring *ring_of(u32 from, u32 to)
+{
+	u32 number = shared->ring[from][to];
+
+	return number ? (void *)shared + shared->ring_offset + (number - 1) * (PAGE_SIZE + (u64)shared->ring_bytes) : NULL;
+}
+
+static u64 later(u64 ns, u64 by)
+{
+	return ns >= NEVER || by >= NEVER - ns ? NEVER : ns + by;
+}
+
+static void lock_shared(void)
+{
+	u32 tries = 0;
+
+	while (__atomic_exchange_n(&shared->lock, 1, __ATOMIC_ACQUIRE))
+		if (++tries % 64 == 0)
+			syscall(SYS_SCHED_YIELD);
+}
+
+static void unlock_shared(void)
+{
+	store(&shared->lock, 0);
+}
+
+/* Until when kernel `to` knows what arrives, and whose time that hangs on. */
+static u64 horizon_of(u32 to, u32 *by)
+{
+	u64 least = NEVER, ns;
+	u32 from;
+
+	*by = to;
+	for (from = 0; from < shared->kernels; from++) {
+		if (from == to)
+			continue;
+		ns = later(load(&member(from)->next_ns), shared->distance[from][to]);
+		if (ns < least) {
+			least = ns;
+			*by = from;
+		}
+	}
+	return least;
+}
+
+/* Under the lock: let a kernel go on that waits, if it may; else the one that it waits for will look again. */
+static bool released(u32 kernel)
+{
+	struct member *m = member(kernel);
+	u64 need, from;
+	u32 by;
+
+	for (;;) {
+		need = m->need_ns;
+		if (horizon_of(kernel, &by) >= need)
+			break;
+		from = shared->distance[by][kernel];
+		if (need - from < member(by)->wake_at_ns)
+			store(&member(by)->wake_at_ns, need - from);
+		fence();
+		if (later(load(&member(by)->next_ns), from) < need)
+			return false;
+	}
+	m->blocked = 0;
+	store(&m->word, m->word + 1);
+	return true;
+}
+
+static void wake(u64 kernels)
+{
+	u32 kernel;
+
+	for (kernel = 0; kernels; kernel++, kernels >>= 1)
+		if (kernels & 1)
+			syscall(SYS_FUTEX, &member(kernel)->word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Under the lock: those that may go on now that this kernel has come as far as it has. */
+static u64 release_all(void)
+{
+	u64 kernels = 0;
+	u32 kernel;
+
+	store(&member(self)->wake_at_ns, NEVER);
+	fence();
+	for (kernel = 0; kernel < shared->kernels; kernel++)
+		if (kernel != self && member(kernel)->blocked && released(kernel))
+			kernels |= BIT_ULL(kernel);
+	return kernels;
+}
+
+static void publish(u64 next_ns)
+{
+	struct member *me = member(self);
+	u64 kernels;
+
+	store(&me->next_ns, next_ns);
+	fence();
+	if (next_ns < load(&me->wake_at_ns))
+		return;
+	lock_shared();
+	kernels = release_all();
+	unlock_shared();
+	wake(kernels);
+}
+
+/* Out of a ring or into it, at a position that only grows. */
+static void copy_out(const struct ring *ring, u64 at, void *to, u32 bytes)
+{
+	u32 mask = shared->ring_bytes - 1, first = min_t(u32, bytes, shared->ring_bytes - (at & mask));
+
+	memcpy(to, ring->data + (at & mask), first);
+	memcpy(to + first, ring->data, bytes - first);
+}
+
+static void copy_in(struct ring *ring, u64 at, const void *from, u32 bytes)
+{
+	u32 mask = shared->ring_bytes - 1, first = min_t(u32, bytes, shared->ring_bytes - (at & mask));
+
+	memcpy(ring->data + (at & mask), from, first);
+	memcpy(ring->data, from + first, bytes - first);
+}
+
+static struct sk_buff *skb_from(const struct ring *ring, u64 at)
+{
+	struct skb_shared_info *info;
+	struct image image;
+	struct sk_buff *skb;
+	struct page *page;
+	u32 i;
+
+	copy_out(ring, at, &image, sizeof(image));
+	at += sizeof(image);
+	skb = alloc_skb(image.end, GFP_ATOMIC);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, image.headroom);
+	copy_out(ring, at, skb_put(skb, image.linear), image.linear);
+	at += image.linear;
+	for (i = 0; i < image.frags; i++) {
+		page = alloc_pages(GFP_ATOMIC | __GFP_COMP, get_order(image.frag[i]));
+		if (!page) {
+			kfree_skb(skb);
+			return NULL;
+		}
+		copy_out(ring, at, page_address(page), image.frag[i]);
+		at += image.frag[i];
+		skb_add_rx_frag(skb, i, page, 0, image.frag[i], image.frag[i]);
+	}
+	skb->truesize = image.truesize;
+	skb->hash = image.hash;
+	skb->l4_hash = image.l4_hash;
+	skb->sw_hash = image.sw_hash;
+	skb->ip_summed = image.ip_summed;
+	skb->csum_start = image.csum_start;
+	skb->csum_offset = image.csum_offset;
+	info = skb_shinfo(skb);
+	info->gso_size = image.gso_size;
+	info->gso_segs = image.gso_segs;
+	info->gso_type = image.gso_type;
+	skb_reset_mac_header(skb);
+	skb_set_network_header(skb, ETH_HLEN);
+	return skb;
+}
+
+static void keep(struct arrival *fresh)
+{
+	struct arrival *one;
+
+	list_for_each_entry_reverse(one, &waiting, in_list)
+		if (one->ns < fresh->ns || (one->ns == fresh->ns && one->link <= fresh->link))
+			break;
+	list_add(&fresh->in_list, &one->in_list);
+}
+
+static void arrive(struct time_travel_event *event)
+{
+	struct arrival *one = container_of(event, struct arrival, event);
+
+	list_add_tail(&one->in_list, &arrived);
+	tasklet_hi_schedule(&receiver);
+}
+
+/* Read what the others have sent; with interrupts off. */
+static void drain(void)
+{
+	struct arrival *fresh;
+	struct record record;
+	struct ring *ring;
+	u32 from;
+	u64 at;
+
+	for (from = 0; from < shared->kernels; from++) {
+		ring = ring_of(from, self);
+		if (!ring)
+			continue;
+		for (at = ring->read; at != load(&ring->written); at += record.bytes, store(&ring->read, at)) {
+			copy_out(ring, at, &record, sizeof(record));
+			fresh = kzalloc(sizeof(*fresh), GFP_ATOMIC);
+			if (!fresh)
+				panic("testctl_links: no memory for what arrives\n");
+			fresh->ns = record.ns;
+			fresh->kind = record.kind;
+			fresh->link = record.link;
+			time_travel_set_event_fn(&fresh->event, arrive);
+			if (record.kind == DONE)
+				copy_out(ring, at + sizeof(record), &fresh->done, sizeof(fresh->done));
+			else
+				fresh->skb = skb_from(ring, at + sizeof(record));
+			if (record.kind == PACKET && !fresh->skb)
+				panic("testctl_links: no memory for a packet that arrives\n");
+			keep(fresh);
+		}
+	}
+}
+
+static bool any_unread(void)
+{
+	const struct ring *ring;
+	u32 from;
+
+	for (from = 0; from < shared->kernels; from++) {
+		ring = ring_of(from, self);
+		if (ring && ring->read != load(&ring->written))
+			return true;
+	}
+	return false;
+}
+
+static u64 machines_ns(void)
+{
+	long now[2];
+
+	syscall(SYS_CLOCK_GETTIME, CLOCK_MONOTONIC, now);
+	return now[0] * NSEC_PER_SEC + now[1];
+}
+
+/* Wait until the horizon may have come to need_ns; before next_ns this kernel does nothing. */
+static void block(u64 next_ns, u64 need_ns)
+{
+	struct member *me = member(self);
+	bool waits;
+	u32 word, spins;
+	u64 kernels;
+
+	lock_shared();
+	word = me->word;
+	me->need_ns = need_ns;
+	store(&me->blocked, 1);
+	fence();
+	if (any_unread()) {
+		/* One that did not know that this kernel waits: it may arrive before next_ns. */
+		store(&me->blocked, 0);
+		unlock_shared();
+		return;
+	}
+	store(&me->next_ns, next_ns);
+	waits = !released(self);
+	kernels = release_all();
+	unlock_shared();
+	wake(kernels);
+	if (!waits)
+		return;
+	counts.waits++;
+	counts.waited_ns -= machines_ns();
+	for (spins = shared->spins; spins && load(&me->word) == word; spins--)
+		__builtin_ia32_pause();
+	while (load(&me->word) == word)
+		syscall(SYS_FUTEX, &me->word, FUTEX_WAIT, word, NULL, NULL, 0);
+	counts.waited_ns += machines_ns();
+}
+
+void testctl_links_advance(unsigned long long ns)
+{
+	struct arrival *first;
+	unsigned long flags;
+	u64 next, need;
+	u32 by;
+
+	if (!together)
+		return;
+	local_irq_save(flags);
+	for (;;) {
+		first = list_first_entry_or_null(&waiting, struct arrival, in_list);
+		next = first && first->ns < ns ? first->ns : ns;
+		need = next == ns ? ns : next + 1;
+		if (need <= horizon)
+			break;
+		horizon = horizon_of(self, &by);
+		fence();
+		drain();
+		first = list_first_entry_or_null(&waiting, struct arrival, in_list);
+		next = first && first->ns < ns ? first->ns : ns;
+		need = next == ns ? ns : next + 1;
+		if (need <= horizon)
+			break;
+		block(next, need);
+	}
+	if (first && first->ns == next && next != ns) {
+		if (first->ns < time_travel_time)
+			panic("testctl_links: link %u: a packet of %llu at %llu\n", first->link, first->ns, time_travel_time);
+		list_del(&first->in_list);
+		time_travel_add_event_rel(&first->event, first->ns - time_travel_time);
+	}
+	publish(next);
+	local_irq_restore(flags);
+}
+
+/* Begin a record of this many bytes in the ring to a kernel; NULL: it has left. */
+static struct ring *begin_record(u32 kernel, struct record *record)
+{
+	struct ring *ring = ring_of(self, kernel);
+	struct member *m = member(kernel);
+	u64 kernels;
+	u32 by;
+
+	while (!load(&m->left)) {
+		if (shared->ring_bytes - (ring->written - load(&ring->read)) >= record->bytes) {
+			copy_in(ring, ring->written, record, sizeof(*record));
+			return ring;
+		}
+		kernels = 0;
+		lock_shared();
+		if (m->blocked) {
+			/* It is to read its rings; what it does not know of arrives after its horizon. */
+			store(&m->next_ns, min(m->next_ns, horizon_of(kernel, &by)));
+			m->blocked = 0;
+			store(&m->word, m->word + 1);
+			kernels = BIT_ULL(kernel);
+		}
+		unlock_shared();
+		wake(kernels);
+		syscall(SYS_SCHED_YIELD);
+	}
+	return NULL;
+}
+
+static void end_record(u32 kernel, struct ring *ring, const struct record *record)
+{
+	struct member *m = member(kernel);
+	u64 kernels = 0;
+
+	store(&ring->written, ring->written + record->bytes);
+	fence();
+	horizon = min(horizon, later(record->ns, shared->distance[kernel][self]));
+	if (!load(&m->blocked))
+		return;
+	lock_shared();
+	if (m->blocked && record->ns < m->next_ns) {
+		m->need_ns = record->ns + 1;
+		store(&m->next_ns, record->ns);
+		if (released(kernel))
+			kernels = BIT_ULL(kernel);
+	}
+	unlock_shared();
+	wake(kernels);
+}
+
+/* The packet from its Ethernet header on, which lies `before` bytes before its data. */
+static void send(const struct link *link, const struct sk_buff *skb, u32 before, u64 ns)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+	struct image image = {
+		.headroom = skb_headroom(skb) - before,
+		.linear = skb_headlen(skb) + before,
+		.end = skb_end_offset(skb),
+		.truesize = skb->truesize,
+		.hash = skb->hash,
+		.l4_hash = skb->l4_hash,
+		.sw_hash = skb->sw_hash,
+		.ip_summed = skb->ip_summed,
+		.csum_start = skb->csum_start,
+		.csum_offset = skb->csum_offset,
+		.gso_size = info->gso_size,
+		.gso_segs = info->gso_segs,
+		.gso_type = info->gso_type,
+		.frags = info->nr_frags,
+	};
+	struct record record = { .kind = PACKET, .link = link->number, .ns = ns };
+	struct ring *ring;
+	unsigned long flags;
+	u64 at;
+	u32 i;
+
+	if (!together)
+		return;
+	if (WARN_ON_ONCE(skb_has_frag_list(skb) || skb_vlan_tag_present(skb)))
+		return;
+	for (i = 0; i < info->nr_frags; i++)
+		image.frag[i] = skb_frag_size(&info->frags[i]);
+	record.bytes = ALIGN(sizeof(record) + sizeof(image) + skb->len + before, 8);
+	local_irq_save(flags);
+	if (ns < later(time_travel_time, shared->distance[self][link->kernel]))
+		panic("testctl_links: link %u: a packet at %llu for %llu, before its delay is over\n", link->number,
+		      time_travel_time, ns);
+	ring = begin_record(link->kernel, &record);
+	if (ring) {
+		at = ring->written + sizeof(record);
+		copy_in(ring, at, &image, sizeof(image));
+		at += sizeof(image);
+		copy_in(ring, at, skb->data - before, image.linear);
+		at += image.linear;
+		for (i = 0; i < info->nr_frags; i++) {
+			copy_in(ring, at, skb_frag_address(&info->frags[i]), image.frag[i]);
+			at += image.frag[i];
+		}
+		counts.packets++;
+		end_record(link->kernel, ring, &record);
+	}
+	local_irq_restore(flags);
+}
+
+static struct link *by_other(const struct net_device *dev)
+{
+	struct link *link;
+
+	list_for_each_entry(link, &links, in_all)
+		if (link->other == dev)
+			return link;
+	return NULL;
+}
+
+bool testctl_links_is_far(const struct net_device *dev)
+{
+	return !list_empty(&links) && by_other(dev);
+}
+
+void testctl_links_receive(struct sk_buff *skb)
+{
+	const struct link *link = by_other(skb->dev);
+
+	if (!link->ahead)
+		send(link, skb, skb->data - skb_mac_header(skb), time_travel_time);
+	consume_skb(skb);
+}
+
+void testctl_links_announce(const struct net_device *dev, const struct sk_buff *skb, u64 ns)
+{
+	const struct link *link;
+
+	list_for_each_entry(link, &links, in_all)
+		if (link->own == dev && link->ahead) {
+			send(link, skb, 0, ns + boot_ns);
+			return;
+		}
+}
+
+int __real___dev_queue_xmit(struct sk_buff *skb, struct net_device *to);
+int __wrap___dev_queue_xmit(struct sk_buff *skb, struct net_device *to);
+
+/* A switch's program has given the packet its time. */
+int __wrap___dev_queue_xmit(struct sk_buff *skb, struct net_device *to)
+{
+	if (!list_empty(&links) && skb->tstamp)
+		testctl_links_announce(skb->dev, skb, skb->tstamp);
+	return __real___dev_queue_xmit(skb, to);
+}
+
+static bool all_are(u64 stage)
+{
+	return hweight64(done_kernels[stage]) == shared->kernels;
+}
+
+/* With interrupts off.  What is new goes on to the neighbours. */
+static void tell_done(u64 stage, u64 kernels)
+{
+	struct record record = { .bytes = sizeof(record) + sizeof(struct done), .kind = DONE };
+	struct done done = { .stage = stage };
+	struct ring *ring;
+	u32 kernel;
+
+	if ((done_kernels[stage] | kernels) == done_kernels[stage])
+		return;
+	done_kernels[stage] |= kernels;
+	done.kernels = done_kernels[stage];
+	for (kernel = 0; kernel < shared->kernels; kernel++) {
+		if (kernel == self || !shared->ring[self][kernel])
+			continue;
+		record.ns = later(time_travel_time, shared->distance[self][kernel]);
+		ring = begin_record(kernel, &record);
+		if (!ring)
+			continue;
+		copy_in(ring, ring->written + sizeof(record), &done, sizeof(done));
+		end_record(kernel, ring, &record);
+	}
+	if (all_are(stage))
+		wake_up(&all_done);
+}
+
+static void receive_arrived(struct tasklet_struct *unused)
+{
+	struct net_device *dev;
+	struct arrival *one;
+	unsigned long flags;
+	struct link *link;
+
+	for (;;) {
+		local_irq_save(flags);
+		one = list_first_entry_or_null(&arrived, struct arrival, in_list);
+		if (one)
+			list_del(&one->in_list);
+		local_irq_restore(flags);
+		if (!one)
+			return;
+		dev = NULL;
+		if (one->kind == DONE) {
+			local_irq_save(flags);
+			tell_done(one->done.stage, one->done.kernels);
+			local_irq_restore(flags);
+		} else {
+			list_for_each_entry(link, &links, in_all)
+				if (link->number == one->link)
+					dev = link->other;
+			if (dev) {
+				one->skb->dev = dev;
+				netdev_start_xmit(one->skb, dev, netdev_get_tx_queue(dev, 0), false);
+			} else {
+				kfree_skb(one->skb);
+			}
+		}
+		kfree(one);
+	}
+}
+
+static int set_memory(const char *value, const struct kernel_param *param)
+{
+	static char path[PATH_MAX];	/* writers of parameters wait for each other */
+	struct shared *at;
+	u32 index;
+	int fd;
+
+	if (shared)
+		return -EBUSY;
+	if (sscanf(value, "%u %4095s", &index, path) != 2)
+		return -EINVAL;
+	fd = os_open_file(path, of_cloexec(of_rdwr(OPENFLAGS())), 0);
+	if (fd < 0)
+		return fd;
+	at = mmap(NULL, sizeof(*at), PROT_READ_WRITE, MAP_SHARED_FILE, fd, 0);
+	if ((long)at != -1 && at->format == FORMAT && index < at->kernels && at->kernels <= MOST_KERNELS) {
+		self = index;
+		at = mmap(NULL, at->bytes, PROT_READ_WRITE, MAP_SHARED_FILE, fd, 0);
+		if ((long)at != -1)
+			shared = at;
+	}
+	os_close_file(fd);
+	return shared ? 0 : -EINVAL;
+}
+
+static const struct kernel_param_ops memory_ops = { .set = set_memory };
+module_param_cb(memory, &memory_ops, NULL, 0200);
+
+static struct link *link_of(u16 number)
+{
+	struct link *link;
+
+	list_for_each_entry(link, &links, in_all)
+		if (link->number == number)
+			return link;
+	link = kzalloc(sizeof(*link), GFP_KERNEL);
+	if (link) {
+		link->number = number;
+		list_add_tail(&link->in_all, &links);
+	}
+	return link;
+}
+
+static int set_link(const char *value, const struct kernel_param *param)
+{
+	char own[IFNAMSIZ + 1], other[IFNAMSIZ + 1];
+	struct net *net = current->nsproxy->net_ns;
+	u32 number, kernel, ahead;
+	struct net_device *dev;
+	struct link *link;
+	bool is_own;
+	int error = 0;
+
+	if (sscanf(value, "%u %u %u %16s %16s", &number, &kernel, &ahead, own, other) != 5 || number > U16_MAX)
+		return -EINVAL;
+	if (!shared || kernel >= shared->kernels || kernel == self || !shared->ring[self][kernel])
+		return -ENXIO;
+	is_own = strcmp(own, "-");
+	rtnl_lock();
+	dev = __dev_get_by_name(net, is_own ? own : other);
+	link = dev ? link_of(number) : NULL;
+	if (link) {
+		link->kernel = kernel;
+		link->ahead = ahead;
+		*(is_own ? &link->own : &link->other) = dev;
+	} else {
+		error = dev ? -ENOMEM : -ENODEV;
+	}
+	rtnl_unlock();
+	return error;
+}
+
+static const struct kernel_param_ops link_ops = { .set = set_link };
+module_param_cb(link, &link_ops, NULL, 0200);
+
+static int join(const char *value, const struct kernel_param *param)
+{
+	unsigned long flags;
+	u32 joined;
+
+	if (!shared || together)
+		return -EINVAL;
+	local_irq_save(flags);
+	boot_ns = time_travel_time - ktime_get_ns();
+	store(&member(self)->next_ns, time_travel_time);
+	joined = __atomic_add_fetch(&shared->joined, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_FUTEX, &shared->joined, FUTEX_WAKE, MOST_KERNELS, NULL, NULL, 0);
+	for (; joined < shared->kernels; joined = load(&shared->joined))
+		syscall(SYS_FUTEX, &shared->joined, FUTEX_WAIT, joined, NULL, NULL, 0);
+	horizon = 0;
+	together = true;
+	local_irq_restore(flags);
+	return 0;
+}
+
+static const struct kernel_param_ops join_ops = { .set = join };
+module_param_cb(join, &join_ops, NULL, 0200);
+
+static int done(const char *value, const struct kernel_param *param)
+{
+	unsigned long flags;
+	u64 stage;
+
+	if (!together || kstrtou64(value, 10, &stage) || stage >= STAGES)
+		return -EINVAL;
+	local_irq_save(flags);
+	tell_done(stage, BIT_ULL(self));
+	local_irq_restore(flags);
+	wait_event(all_done, all_are(stage));
+	return 0;
+}
+
+static const struct kernel_param_ops done_ops = { .set = done };
+module_param_cb(done, &done_ops, NULL, 0200);
+
+static int leave(const char *value, const struct kernel_param *param)
+{
+	struct member *me;
+	unsigned long flags;
+	u64 kernels;
+
+	if (!together)
+		return -EINVAL;
+	me = member(self);
+	local_irq_save(flags);
+	together = false;
+	lock_shared();
+	store(&me->left, 1);
+	store(&me->next_ns, NEVER);
+	kernels = release_all();
+	unlock_shared();
+	wake(kernels);
+	local_irq_restore(flags);
+	return 0;
+}
+
+static const struct kernel_param_ops leave_ops = { .set = leave };
+module_param_cb(leave, &leave_ops, NULL, 0200);
+
+static int get_counts(char *to, const struct kernel_param *param)
+{
+	return scnprintf(to, PAGE_SIZE, "packets=%llu\nwaits=%llu\nwaited_ns=%llu\n", counts.packets, counts.waits,
+			 counts.waited_ns);
+}
+
+static const struct kernel_param_ops counts_ops = { .get = get_counts };
+module_param_cb(counts, &counts_ops, NULL, 0400);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Links between the kernels of one lab: what a device, a port's qdisc and the virtual clock tell lab_links.c.
+ */
+#ifndef TESTCTL_LAB_LINKS_H
+#define TESTCTL_LAB_LINKS_H
+
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+/*
+ * Virtual time is to become ns: return when nothing that arrives earlier can be unknown.  What arrives earlier is an
+ * event by then (arch/um/kernel/time.c looks for new ones afterwards).
+ */
+void testctl_links_advance(unsigned long long ns);
+
+/* Whether the receiver of what this device gets is in another kernel. */
+bool testctl_links_is_far(const struct net_device *dev);
+
+/* A device that is far has got a packet, which is freed. */
+void testctl_links_receive(struct sk_buff *skb);
+
+/* It is known that a packet of this device will reach the other kernel at ns (CLOCK_MONOTONIC). */
+void testctl_links_announce(const struct net_device *dev, const struct sk_buff *skb, u64 ns);
+
+#endif
