@@ -53,19 +53,19 @@ def run(argv: Sequence[str], stdin: str) -> str:
         case ["ip", "-n", space, "-batch", "-"]:
             return _batch(argv, stdin, space)
         case ["ip", "netns", "exec", space, "tee", *files]:
-            with _inside(space):
+            with inside(space):
                 for file in files:
                     Path(file).write_text(stdin, encoding="ascii")
             return ""
         case ["ip", "netns", "exec", space, "ethtool", "-K", device, *words]:
-            with _inside(space):
+            with inside(space):
                 _set_offloads(device, dict(zip(words[::2], words[1::2], strict=True)))
             return ""
     return run_program(argv, stdin=stdin)
 
 
 @contextmanager
-def _inside(space: str) -> Iterator[None]:
+def inside(space: str) -> Iterator[None]:
     """This process in a namespace by its name; "": where it is."""
     with _back_again():
         if space:
@@ -78,7 +78,7 @@ def _batch(argv: Sequence[str], text: str, space: str) -> str:
     lines = [line.split() for line in text.splitlines()]
     if not all(_known(words) for words in lines):
         return run_program(argv, stdin=text)
-    with _inside(space):
+    with inside(space):
         for words in lines:
             _do(words)
     return ""

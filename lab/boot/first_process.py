@@ -15,12 +15,14 @@ import codecs
 import json
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import commands
 import coverage
+import kernel_links
 import tracing
 from early import fill_no_more, libc, mount_writable, step_ended
 from kernel_state import TAINTED, kernel_log
@@ -109,31 +111,30 @@ def settings_of(point: PointSpec, name: str) -> dict[str, dict[str, Value]]:
 
 
 def config_of(point: PointSpec, name: str, workdir: Path) -> AgentConfig:
-    told = network.agent_config(point, name, workdir, RUN, point.kernel)
+    told = network.agent_config(point, name, workdir, RUN, point.kernel_of(name))
     told |= {"version": os.environ.get("TESTCTL_VERSION", ""), "settings": settings_of(point, name)}
     return AgentConfig.from_json(told)
 
 
-def agents(point: PointSpec, workdir: Path) -> tuple[LocalAgents, Passive]:
-    """Every entity's agent, and how they are kept from acting while the traffic passes.
+def agents(point: PointSpec, workdir: Path, names: Sequence[str]) -> tuple[LocalAgents, Passive]:
+    """The agent of each of these entities, and how they are kept from acting while the traffic passes.
 
     They are in this process if none may start a thread, which would go on when all but the traffic is to wait.
     """
-    names = point.topology.entities
     if factory.without_threads(tasks(point), point.backend, parameters(point)):
         if (most := files(point)) > OPEN_FILES:
             allow_files(most)
         home = Place.here()
         here = {name: HereAgent(config_of(point, name, workdir), home, partial(enter, name)) for name in names}
         return LocalAgents(here), Here(home, [agent.place for agent in here.values()])
-    pipes, processes = forked_agents(point, workdir)
+    pipes, processes = forked_agents(point, workdir, names)
     return LocalAgents(pipes), Forked(processes)
 
 
-def forked_agents(point: PointSpec, workdir: Path) -> tuple[dict[str, Pipe], list[int]]:
-    """Every entity's agent, and their processes."""
+def forked_agents(point: PointSpec, workdir: Path, names: Sequence[str]) -> tuple[dict[str, Pipe], list[int]]:
+    """The agents, and their processes."""
     pipes, processes = {}, []
-    for name in point.topology.entities:
+    for name in names:
         pid, pipes[name] = forked_local_agent(config_of(point, name, workdir), partial(enter, name))
         processes.append(pid)
     return pipes, processes
@@ -191,11 +192,15 @@ def main() -> None:
     if point.kernel_log:
         LOG_TIMES.write_text("Y", encoding="ascii")
     network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
+    names = point.topology.entities
+    if part := spec.get("part"):
+        kernel_links.cut(part)
+        names = point.parts[part["index"]].entities
     step_ended("network")
     load_code(point)
     fill_no_more()
     try:
-        reached, passive = agents(point, Path(spec["workdir"]))
+        reached, passive = agents(point, Path(spec["workdir"]), names)
     except TestbedError as error:
         if spec["mode"] == "shell":
             raise
@@ -217,6 +222,8 @@ def main() -> None:
         point_runner.write_outcome(point_runner.outcome_of(runner), Path(spec["outcome"]))
     finally:
         write_kernel_log(spec)
+    if part:
+        Path(spec["outcome"]).with_name(part["counts"]).write_text(kernel_links.counts(), encoding="ascii")
     if REACHED.exists():
         (Path(spec["workdir"]) / MUTANTS).write_bytes(REACHED.read_bytes())
     if point.trace:
@@ -224,7 +231,7 @@ def main() -> None:
     if passing.counted is not None:
         passing.counted.write(Path(spec["workdir"]) / COVERAGE)
     if point.kernel_log:
-        (Path(spec["workdir"]) / KERNEL_LOG).write_bytes(kernel_log())
+        (Path(spec["workdir"]) / (f"{names[0]}.{KERNEL_LOG}" if part else KERNEL_LOG)).write_bytes(kernel_log())
 
 
 def write_kernel_log(spec: dict[str, Any]) -> None:

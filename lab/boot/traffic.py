@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import coverage
+import kernel_links
 import tracing
 from early import step_ended
 from kernel_state import seed
@@ -123,8 +124,13 @@ class Traffic:
             tracing.record()
         if self._point.counts_coverage:
             self.counted = coverage.Counted()
+        if self._point.parts:
+            kernel_links.join()
         traffic()
         self._drain(time.time_ns())
+        if self._point.parts:
+            kernel_links.wait_for_all("drained")
+            kernel_links.leave()
         if self.counted is not None:
             self.counted.end()
 
@@ -157,6 +163,8 @@ def flows(spec: dict[str, Any], point: PointSpec) -> Callable[[], None]:
 
     def passes() -> None:
         wait_for([fd for task, fd in running.items() if task not in endless], limit_ns)
+        if point.parts:
+            kernel_links.wait_for_all("ended")
         stop([fd for task, fd in running.items() if task in endless])
 
     return passes

@@ -11,7 +11,7 @@ from testctl_agent.spec.types import Value, ValueType
 
 Kind = Literal["host", "switch", "port", "flow"]
 Scope = Literal["entity", "path", "testbed"]
-Role = Literal["state", "flow", "collector", "traffic"]
+Role = Literal["state", "flow", "collector", "traffic", "testbed"]
 
 ALL_TESTBEDS = frozenset({"lab", "netns", "inventory"})
 
@@ -27,7 +27,7 @@ class ParamSpec:
                value; "testbed": every entity of that kind must have the same value
     role       "state" is applied, read back and restored by an agent; "flow" goes to
                the traffic generator; "collector" selects a recording; "traffic" becomes
-               hosts and flows before a point is run
+               hosts and flows before a point is run; "testbed" is the testbed's, before an agent starts
     default    the value if a plan does not set it (None: left as it is)
     after      parameters that are applied before this one when both are set
     pattern    for a family of names such as sysctls: a regular expression of the name

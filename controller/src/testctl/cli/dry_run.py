@@ -28,7 +28,7 @@ COMBINATIONS = {1: "values", 2: "pairs of values", 3: "triples of values"}
 def lab_memory(plan: Plan) -> tuple[int, int]:
     """What the largest of the plan's labs needs, and what it is given, in MB; 0 on another testbed."""
     specs = [spec_of(point) for point in plan.points] if kind_of(plan.testbed).boots_kernels else []
-    return max(map(memory.needed_mb, specs), default=0), max(map(memory.lab_mb, specs), default=0)
+    return max(map(memory.needed_mb, specs), default=0), max(map(memory.given_mb, specs), default=0)
 
 
 def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:

@@ -32,7 +32,7 @@ from testctl.lab.source import find, split_revision
 from testctl.lab.stored import chosen, remove, stored
 from testctl.plan import load_plan, load_topology
 from testctl.system.text import first_of
-from testctl.testbeds.point_spec import DEFAULT_BACKEND, DEFAULT_KERNEL, kernel_of
+from testctl.testbeds.point_spec import DEFAULT_BACKEND, DEFAULT_KERNEL, kernels_of, on_kernel
 
 app = App(help="The virtual-time lab: its kernels, and a shell in it.", no_args_is_help=True)
 app.command("exec", context_settings={"allow_interspersed_args": False})(exec_)
@@ -122,8 +122,8 @@ def _served(file: Path) -> dict[str, Kernel | None]:
 
     points = load_plan(file, metrics=metric_names()).points
     return {
-        name: built(name, ccs_of(point for point in points if kernel_of(point) == name))
-        for name in sorted({kernel_of(point) for point in points})
+        name: built(name, ccs_of(on_kernel(points, name)))
+        for name in sorted({name for point in points for name in kernels_of(point)})
     }
 
 

@@ -24,6 +24,7 @@ ROLES = {
     "flow": "an option of the flow's traffic",
     "collector": "selects what is recorded",
     "traffic": "hosts and a flow that are made of it before a point is run",
+    "testbed": "of the testbed, before an agent starts",
 }
 ENTITIES = {"host": "hosts", "switch": "switch", "port": "switch:receiver", "flow": "flows"}
 """An entity of each kind, for an example."""

@@ -87,6 +87,11 @@ def path_delay_ns(point: Point, way: Sequence[str]) -> int:
     return sum(_least(delay) for delay in _along(point, way, "delay"))
 
 
+def least_delay_ns(point: Point, switch: str, onward: str) -> int:
+    """The delay of a switch's port toward a neighbour; of a varying delay the least."""
+    return _least(port_setting(point, switch, onward, "delay"))
+
+
 def _least(delay: Value | None) -> int:
     return min(step.value or 0 for step in schedule.steps_of(delay, Duration))
 

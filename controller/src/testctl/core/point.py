@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from testctl_agent.params.flow.socket import IPV4
@@ -48,6 +48,7 @@ POINT = {
     "backend?": str,
     "kernel_log?": bool,
     "trace?": [str],
+    "parts?": [{"kernel": str, "entities": [str]}],
 }
 
 
@@ -151,6 +152,14 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The entities that share a kernel, and its name."""
+
+    kernel: str
+    entities: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class PointSpec(Point):
     """A point for a testbed: its settings split by who applies them.
 
@@ -161,6 +170,7 @@ class PointSpec(Point):
     backend     of the switches
     kernel_log  keep the kernel's log
     trace       tracepoints of the kernel to record, such as tcp:*
+    parts       the kernels and who is on each, where there are several; else ()
     """
 
     flows: tuple[TimedFlow, ...] = ()
@@ -171,11 +181,16 @@ class PointSpec(Point):
     backend: str = ""
     kernel_log: bool = False
     trace: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def counts_coverage(self) -> bool:
         """Whether its kernel is the variant that counts what it executes."""
         return self.kernel.endswith("-coverage")
+
+    def kernel_of(self, entity: str) -> str:
+        """The name of the kernel that an entity is on."""
+        return next((part.kernel for part in self.parts if entity in part.entities), self.kernel)
 
     def flow(self, name: str) -> TimedFlow | None:
         """The flow of that name, if there is one."""
@@ -197,6 +212,7 @@ class PointSpec(Point):
             }
             | ({"kernel_log": True} if self.kernel_log else {})
             | ({"trace": list(self.trace)} if self.trace else {})
+            | ({"parts": [asdict(part) for part in self.parts]} if self.parts else {})
         )
 
     @classmethod
@@ -215,6 +231,7 @@ class PointSpec(Point):
             flows=tuple(_flow(flow) for flow in raw.get("flows", ())),
             topology=Topology.from_json(raw.get("topology", {})),
             trace=tuple(raw.get("trace", ())),
+            parts=tuple(Part(part["kernel"], tuple(part["entities"])) for part in raw.get("parts", ())),
             **{name: raw[name] for name in _AS_THEY_ARE if name in raw},
         )
 

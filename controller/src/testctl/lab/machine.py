@@ -87,7 +87,7 @@ def run_point(
     """
     with lab_directory() as home, own_processor() as cpu:
         spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
-        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp, parameters)
+        process = boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp, parameters)
         _end(process, home, wall_limit_s)
         return outcome_in(home, point, process)
 
@@ -119,7 +119,7 @@ def run_programs(
             "family": family,
         }
         spec = orders_of(home, point, workdir.resolve(), "programs", may, more)
-        process = _boot(home, kernel, spec, memory.lab_mb(point), program, cpu)
+        process = boot(home, kernel, spec, memory.lab_mb(point), program, cpu)
         until = time.monotonic() + wall_limit_s
         try:
             while not (ended := wait(process, LOOK_S)) and time.monotonic() < until:
@@ -147,7 +147,7 @@ def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]
     with lab_directory() as home, own_processor() as cpu:
         outcome = home / OUTCOME
         spec = _write_spec(home, {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]})
-        process = _boot(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
+        process = boot(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
         _end(process, home, SELF_TEST_S)
         if not outcome.is_file():
             why = f"the lab's self-test ended without a result (exit {process.returncode})"
@@ -172,7 +172,7 @@ def run_cases(
             "mode": "cases", "cases": list(cases), "program": str(program), "results": str(results),
             "outputs": str(outputs), "seed": CASE_SEED, "writable": [str(home)],
         })  # fmt: skip
-        process = _boot(home, kernel, spec, memory.MIN_MB, None, cpu, code)
+        process = boot(home, kernel, spec, memory.MIN_MB, None, cpu, code)
         done, until = -1, 0.0
         try:
             while not (ended := wait(process, LOOK_S)) and (done < 0 or time.monotonic() < until):
@@ -202,7 +202,7 @@ def _end(process: Process, home: Path, wall_limit_s: float) -> None:
         raise TestbedError(why + _last_output(home / CONSOLE))
 
 
-def _boot(
+def boot(
     home: Path,
     kernel: Path,
     spec: Path,

@@ -62,16 +62,25 @@ def with_rings(point: PointSpec) -> PointSpec:
 
 
 def lab_mb(point: PointSpec) -> int:
-    """The memory of a point's lab in MB.  Raises PlanError if the environment's value is not a number."""
+    """The memory of each kernel of a point's lab in MB.  Raises PlanError if the environment's value is no number."""
     if (text := os.environ.get(SET, "")) != "":
         if not re.fullmatch(r"[1-9][0-9]{1,6}", text):
             raise PlanError(f"{SET}: want a lab's memory in MB, such as 2048; got {text!r}")
         return int(text)
-    return max(MIN_MB, needed_mb(point))
+    return max(MIN_MB, _kernel_mb(point))
+
+
+def given_mb(point: PointSpec) -> int:
+    """The memory that a point's lab is given, in MB, with all its kernels.  Raises as lab_mb."""
+    return lab_mb(point) * max(len(point.parts), 1)
 
 
 def needed_mb(point: PointSpec) -> int:
-    """Estimate of the memory that a point needs, in MB."""
+    """Estimate of the memory that a point needs, in MB, with all its kernels."""
+    return _kernel_mb(point) + _BASE_MB * max(len(point.parts) - 1, 0)
+
+
+def _kernel_mb(point: PointSpec) -> int:
     agents, rings = len(point.topology.entities), captures(point)
     connections = sum(min(flow.parallel, _AT_ONCE) if flow.asks else flow.parallel for flow in point.flows)
     kib = rings * ring_kib(point) + connections * _CONNECTION_KIB

@@ -29,7 +29,7 @@ from testctl.results.work import WORK, begin_work
 from testctl.system.say import say
 from testctl.testbeds.code_key import CodeKey
 from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.point_spec import kernel_of, spec_of
+from testctl.testbeds.point_spec import kernels_of, spec_of
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def lab_for(recorded: RunPoint, point: Point, commands: bool) -> LabTestbed:
 
     Raises as LabTestbed.for_points.
     """
-    name, key = kernel_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel
-    kernel = by_key(name, key)
+    (name, *others), key = kernels_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel
+    kernel = None if others else by_key(name, key)
     lab = LabTestbed.for_points([point], commands=commands, kernel=kernel)
-    if kernel is None:
+    if kernel is None and not others:
         say(
             f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {recorded.id} runs on "
             f"{lab.kernels[name].directory.name}, and may differ"

@@ -17,7 +17,6 @@ from testctl.replay.variants import with_symbols
 from testctl.results import Run
 from testctl.results.provenance import plan_of, point_of
 from testctl.system.temporary import temporary
-from testctl.testbeds.point_spec import kernel_of
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,10 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
         raise PlanError(f"{run.path}: ran on {bed}; want a run in the lab: its kernel is a process that gdb starts")
     point = point_of(run, plan_of(run), recorded.id)
     lab = lab_for(recorded, point, commands)
-    kernel = with_symbols(lab.kernels[kernel_of(point)])
     spec = lab.spec(point)
+    if spec.parts:
+        raise PlanError(f"{run.path}: point {point.id} has {len(spec.parts)} kernels; want one, which gdb starts")
+    kernel = with_symbols(lab.kernels[spec.kernel])
     with temporary("testctl-gdb-") as where:
         outcome = debugger.run_in_gdb(spec, kernel.binary, where, given, lab.program, lab.boot)
         if outcome is None or outcome.error or outcome.skip:

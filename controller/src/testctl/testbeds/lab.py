@@ -17,7 +17,7 @@ from testctl_agent.system import own_files, tgen_program
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
-from testctl.lab import boot_parameters, machine, memory
+from testctl.lab import boot_parameters, machine, memory, shared_time
 from testctl.lab.boot_code import BootCode, boot_code
 from testctl.lab.built import kernel_for
 from testctl.lab.kernel import Kernel, directory
@@ -25,9 +25,17 @@ from testctl.lab.kernel_ccs import ccs_of, check_ccs
 from testctl.lab.sysctls import check_sysctls
 from testctl.system import checkout, p4_programs, temporary
 from testctl.system.code_hash import closure, file_of, imports, modules_below
-from testctl.testbeds import point_spec
+from testctl.testbeds import lab_parts, point_spec
 from testctl.testbeds.code_key import CodeKey
-from testctl.testbeds.point_spec import backend_of, code_with_others, kernel_of, own_programs, refuse_commands, spec_of
+from testctl.testbeds.point_spec import (
+    backend_of,
+    code_with_others,
+    kernels_of,
+    on_kernel,
+    own_programs,
+    refuse_commands,
+    spec_of,
+)
 
 WALL_S = 120.0
 WALL_PER_VIRTUAL = 60.0
@@ -85,8 +93,8 @@ class LabTestbed:
         boot_parameters.check()
         _compile()
         kernels = {}
-        for name in sorted({kernel_of(point) for point in points}):
-            on_it = [point for point in points if kernel_of(point) == name]
+        for name in sorted({name for point in points for name in kernels_of(point)}):
+            on_it = on_kernel(points, name)
             kernels[name] = kernel or kernel_for(name, ccs_of(on_it))
             check_sysctls(on_it, kernels[name])
         check_ccs(points, kernels.values())
@@ -132,7 +140,8 @@ class LabTestbed:
                     digest.update(file.read_bytes())
             program = digest.hexdigest()[:16]
         code = code_with_others(self.code, point)
-        kernel, memory_mb = self.kernels[kernel_of(point)].key, os.environ.get(memory.SET, "")
+        kernel = ",".join(self.kernels[name].key for name in kernels_of(point))
+        memory_mb = os.environ.get(memory.SET, "")
         return str(CodeKey(kernel, code, program, memory_mb, boot_parameters.key()))
 
     def spec(self, point: Point) -> PointSpec:
@@ -145,10 +154,11 @@ class LabTestbed:
         spec = self.spec(point)
         agents = len(spec.topology.entities)
         limit_s = self.wall_limit_s or WALL_S + WALL_PER_VIRTUAL * spec.duration_ns / 1e9 + WALL_PER_AGENT * agents
-        kernel = self.kernels[spec.kernel]
-        outcome = machine.run_point(
-            spec, kernel.binary, workdir, limit_s, self.program, self.boot, self.seccomp, self.parameters
-        )
+        rest = (workdir, limit_s, self.program, self.boot, self.seccomp, self.parameters)
+        if spec.parts:
+            outcome = lab_parts.run_parts(spec, [self.kernels[part.kernel].binary for part in spec.parts], *rest)
+        else:
+            outcome = machine.run_point(spec, self.kernels[spec.kernel].binary, *rest)
         return spec, outcome
 
 
@@ -180,7 +190,9 @@ def code_files() -> dict[str, Path]:
     plain["agents/tgen/tgen"] = Path(tgen_program.ready())
     loaded = closure(name for path in boot for name in imports(path))
     own = {name: path for name, path in loaded.items() if not name.startswith("testctl_agent")}
-    starts = {module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec)}
+    starts = {
+        module.__name__: Path(str(module.__file__)) for module in (machine, memory, point_spec, lab_parts, shared_time)
+    }
     return plain | own | starts
 
 

@@ -24,7 +24,7 @@ from testctl.plan.topology_file import TopologyFile, read_topology
 from testctl.plan.tuples import OVERRIDE
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
-from testctl.testbeds.point_spec import ORIGIN, spec_of
+from testctl.testbeds.point_spec import ORIGIN, parts_of, spec_of
 
 OWN, FLOW = "./own.yaml", "programs"
 """Names in the plan that point_for writes."""
@@ -80,6 +80,8 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
     point = replace(plan.points[0], flows=())
+    if parts_of(point):
+        raise PlanError("--set: want one kernel for all hosts; got several")
     return point if family == "4" else replace(point, topology=point.topology.with_hosts6())
 
 

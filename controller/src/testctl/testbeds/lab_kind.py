@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from testctl_agent.spec.errors import PlanError, TestctlError
+from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
-from testctl.lab import built, source
+from testctl.lab import built, shared_time, source
 from testctl.lab import kernel as kernels
 from testctl.lab.kernel_ccs import ccs_of, unbuilt, unknown
 from testctl.lab.kernel_lists import CCS, listed
 from testctl.lab.sysctls import refused
 from testctl.plan import Assignment, Plan, Point
 from testctl.testbeds.lab import LabTestbed
-from testctl.testbeds.point_spec import kernel_of
+from testctl.testbeds.network import BRIDGED
+from testctl.testbeds.point_spec import backend_of, kernels_of, on_kernel, own_programs, parts_of
 from testctl.testbeds.ready import ReadyTestbed
 from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
@@ -35,6 +36,7 @@ class Lab:
         plan names none need not be there.
         """
         _check_names(plan)
+        _check_parts(plan)
         _check_sysctls(plan)
         _check_ccs(plan)
 
@@ -50,6 +52,22 @@ class Lab:
 
     def interrupted(self) -> None:
         """Nothing is left of a lab."""
+
+
+def _check_parts(plan: Plan) -> None:
+    """That the kernels of a point can share one time: see lab/shared_time.py."""
+    for point in plan.points:
+        if not (parts := parts_of(point)):
+            continue
+        try:
+            shared_time.cuts(point, parts)
+        except TestbedError as error:
+            raise PlanError(f"{plan.file}: point {point.id}: {error}") from error
+        if backend_of(point) in BRIDGED or own_programs(point):
+            raise PlanError(
+                f"{plan.file}: point {point.id}: several kernels: want switches with the testbed's own program; "
+                f"got {', '.join(own_programs(point).values()) or backend_of(point)}"
+            )
 
 
 def _check_sysctls(plan: Plan) -> None:
@@ -92,10 +110,8 @@ def _check_ccs(plan: Plan) -> None:
 
 
 def _by_kernel(plan: Plan) -> dict[str, list[Point]]:
-    by_kernel: dict[str, list[Point]] = {}
-    for point in plan.points:
-        by_kernel.setdefault(kernel_of(point), []).append(point)
-    return by_kernel
+    names = dict.fromkeys(name for point in plan.points for name in kernels_of(point))
+    return {name: on_kernel(plan.points, name) for name in names}
 
 
 def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:

@@ -73,7 +73,8 @@ def agent_config(point: PointSpec, name: str, workdir: Path, home: Path, kernel:
     }
 
 
-def _device(owner: str, other: str, topology: Topology) -> str:
+def device(owner: str, other: str, topology: Topology) -> str:
+    """The device of a link's end, in the namespace of its owner."""
     return HOST_DEVICE if owner in topology.hosts else other
 
 
@@ -81,8 +82,8 @@ def links(topology: Topology, prefix: str = "") -> str:
     """For `ip -batch`: the namespaces, whose names begin with `prefix`, and a veth pair a link."""
     lines = [f"netns add {prefix}{name}" for name in topology.entities]
     lines += [
-        f"link add {_device(a, b, topology)} netns {prefix}{a} type veth "
-        f"peer name {_device(b, a, topology)} netns {prefix}{b}"
+        f"link add {device(a, b, topology)} netns {prefix}{a} type veth "
+        f"peer name {device(b, a, topology)} netns {prefix}{b}"
         for a, b in topology.links
     ]
     return "\n".join(lines) + "\n"

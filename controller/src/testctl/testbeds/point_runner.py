@@ -86,7 +86,8 @@ class PointRun:
     """The life of one point.
 
     `run()` returns the outcome and never leaves an entity changed: every way out goes through Restore on
-    all agents.  It raises Skip when a parameter or a value can't be had, TestbedError when the testbed failed.
+    all agents.  Of a point in parts each is a run of its own, with the agents of its entities.  It raises Skip when a
+    parameter or a value can't be had, TestbedError when the testbed failed.
     """
 
     def __init__(self, point: PointSpec, agents: Agents, time: TrafficTime, hooks: Hooks = Hooks()) -> None:
@@ -151,15 +152,17 @@ class PointRun:
         """The state parameters of the point, by agent."""
         by_agent: dict[str, list[messages.Setting]] = {name: [] for name in self._agents.names}
         for entity, values in self._point.state.items():
-            by_agent[owner(entity)] += [
-                messages.Setting(entity=entity, parameter=p, value=plain(v)) for p, v in values.items()
-            ]
+            if owner(entity) in by_agent:
+                by_agent[owner(entity)] += [
+                    messages.Setting(entity=entity, parameter=p, value=plain(v)) for p, v in values.items()
+                ]
         return by_agent
 
     def _describe(self) -> None:
         wanted = {agent: [(s.entity, s.parameter) for s in settings] for agent, settings in self._settings().items()}
         for name, collectors in self._point.collect.items():
-            wanted.setdefault(name, []).extend((name, collector) for collector in collectors)
+            if name in wanted:
+                wanted[name].extend((name, collector) for collector in collectors)
         lacking: dict[str, list[str]] = {}
         requests = {
             name: messages.DescribeRequest(parameters=sorted({parameter for _, parameter in wanted[name]}))
@@ -207,7 +210,8 @@ class PointRun:
         self._agents.call(task.agent, "Start", request)
 
     def _start_all(self, tasks: Sequence[Start]) -> None:
-        self._time.per_agent(self._agents, [(task.agent, functools.partial(self._start, task)) for task in tasks])
+        own = [task for task in tasks if task.agent in self._agents.names]
+        self._time.per_agent(self._agents, [(task.agent, functools.partial(self._start, task)) for task in own])
 
     def _collectors(self, t0_ns: int) -> list[Start]:
         """The collectors; samplers look an interval after T0 for the first time.
@@ -239,7 +243,7 @@ class PointRun:
         self._hooks.hold()
         for flow in flows:
             client = self._ended(flow.source, f"{flow.name}-client", flow, t0_ns)
-            if flow.generator == COMMAND:
+            if flow.generator == COMMAND and flow.sink in self._agents.names:
                 self._agents.call(flow.sink, "Stop", messages.StopRequest(task=f"{flow.name}-server"))
             server = self._ended(flow.sink, f"{flow.name}-server", flow, t0_ns)
             self.outcome.flows[flow.name] = FlowOutcome(client, server)
@@ -266,7 +270,9 @@ class PointRun:
         return Start(agent, f"{flow.name}-{side}", "generator", flow.generator, options)
 
     def _ended(self, agent: str, task: str, flow: TimedFlow, t0_ns: int) -> FlowEnd:
-        """Wait for one end of a flow; its result."""
+        """Wait for one end of a flow; its result, empty for an agent that another run of the point has."""
+        if agent not in self._agents.names:
+            return FlowEnd()
         limit_ns = t0_ns + self._point.end_ns(flow) + GRACE_NS
         wait_ns = max(limit_ns - time.time_ns(), 10**9)
         request = messages.WaitRequest(task=task, timeout_ns=wait_ns)

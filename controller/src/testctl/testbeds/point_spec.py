@@ -21,7 +21,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
-from testctl.core.point import Point, PointFlow, PointSpec, TimedFlow, numbered_flows
+from testctl.core.point import Part, Point, PointFlow, PointSpec, TimedFlow, numbered_flows
 from testctl.plan.entries import rows_of
 from testctl.system import p4_programs
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
@@ -39,8 +39,42 @@ BYTES_LIMIT_NS = 120 * 10**9
 
 
 def kernel_of(point: Point) -> str:
-    """The kernel a point runs on (the plan's loader made sure that all hosts agree)."""
+    """The kernel of a point's first host that has one, and of its switches."""
     return next((name for host in point.topology.hosts if (name := _setting(point, host, "kernel"))), DEFAULT_KERNEL)
+
+
+def kernels_of(point: Point) -> tuple[str, ...]:
+    """The names of all kernels that a point runs on, without duplicates."""
+    return tuple(dict.fromkeys(part.kernel for part in parts_of(point))) or (kernel_of(point),)
+
+
+def on_kernel(points: Iterable[Point], name: str) -> list[Point]:
+    """The points that run on a kernel, each with nothing but the settings and flows of the entities that are on it."""
+    chosen = []
+    for point in points:
+        if name not in kernels_of(point):
+            continue
+        for names in [part.entities for part in parts_of(point) if part.kernel != name]:
+            point = replace(
+                point,
+                settings={who: values for who, values in point.settings.items() if who.partition(":")[0] not in names},
+                flows=tuple(flow for flow in point.flows if not {*flow.ends} <= {*names}),
+            )
+        chosen.append(point)
+    return chosen
+
+
+def parts_of(point: Point) -> tuple[Part, ...]:
+    """The kernels of a point and who is on each: hosts of one name share it, and so do switches with the first host;
+    but who has `own_kernel` is alone.  () where there is only one.
+    """
+    first = kernel_of(point)
+    by_kernel: dict[tuple[str, str], list[str]] = {}
+    for name in point.topology.entities:
+        own = name if point.settings.get(name, {}).get("own_kernel") else ""
+        by_kernel.setdefault((_setting(point, name, "kernel") or first, own), []).append(name)
+    parts = tuple(Part(kernel, tuple(names)) for (kernel, _), names in by_kernel.items())
+    return parts if len(parts) > 1 else ()
 
 
 def backend_of(point: Point) -> str:
@@ -112,7 +146,7 @@ def spec_of(point: Point) -> PointSpec:
                 if value not in (False, "off"):
                     interval = {} if isinstance(value, bool) else {"interval_ns": value}
                     collect[entity][parameter] = options | interval
-            elif parameter != "backend" and (spec is None or spec.role != "traffic"):
+            elif parameter != "backend" and (spec is None or spec.role not in ("traffic", "testbed")):
                 state.setdefault(entity, {})[parameter] = value
     for switch, program in own_programs(point).items():
         collect[switch]["p4_state"] = {"devices": _devices(point, switch), "program": p4_program.key(program)}
@@ -141,6 +175,7 @@ def spec_of(point: Point) -> PointSpec:
         limit_ns=BYTES_LIMIT_NS + max((last_ns(flow.options) for flow in point.flows if flow.asks), default=0),
         kernel=kernel_of(point),
         backend=backend,
+        parts=parts_of(point),
     )
 
 

@@ -14,7 +14,6 @@ SPEC = ParamSpec(
     kind="host",
     help="The kernel that runs: major.minor such as 6.12, or the name it was built under",
     type=Text(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}", "a version such as 6.12, or the name of a kernel"),
-    scope="testbed",
 )
 
 

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lab of several kernels: a process for each part of a point, all in one virtual time (shared_time.py)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from testctl_agent.spec.errors import TestbedError
+
+from testctl.core.outcome import FlowOutcome, Outcome
+from testctl.core.point import PointSpec
+from testctl.lab import machine, memory, shared_time
+from testctl.lab.boot_code import BootCode
+from testctl.lab.cpu_pinning import own_processor
+from testctl.system.process_groups import end
+from testctl.system.subprocesses import Process, wait
+from testctl.testbeds.network import device
+
+COUNTS = "links"
+"""The file in a part's directory with what its synchronisation took, "name=value" lines (lab/kernel/lab_links.c)."""
+
+
+def run_parts(
+    point: PointSpec,
+    kernels: Sequence[Path],
+    workdir: Path,
+    wall_limit_s: float,
+    program: Path | None = None,
+    code: BootCode | None = None,
+    seccomp: bool | None = None,
+    parameters: Sequence[str] = (),
+) -> Outcome:
+    """As machine.run_point, with a kernel for each of the point's parts."""
+    if point.trace or point.counts_coverage:
+        raise TestbedError("tracepoints and coverage: want one kernel for all; the point has several (own_kernel)")
+    cuts = shared_time.cuts(point, point.parts)
+    memory_mb = memory.lab_mb(point)
+    with ExitStack() as held:
+        home = held.enter_context(machine.lab_directory())
+        processors = len(os.sched_getaffinity(0))
+        shared = held.enter_context(shared_time.shared_memory(len(point.parts), cuts, processors))
+        processes: list[Process] = []
+        homes = [home / str(index) for index in range(len(point.parts))]
+        for index, (own, kernel) in enumerate(zip(homes, kernels, strict=True)):
+            own.mkdir()
+            part = {"index": index, "memory": str(shared), "counts": COUNTS, "links": _links(point, cuts, index)}
+            raw = workdir.resolve()
+            spec = machine.orders_of(own, point, raw, "point", [own, raw], {"part": part})
+            cpu = held.enter_context(own_processor())
+            process = machine.boot(own, kernel, spec, memory_mb, program, cpu, code, seccomp, parameters)
+            held.callback(end, process)
+            processes.append(process)
+        _wait_for_all(point, processes, homes, wall_limit_s)
+        outcomes = [machine.outcome_in(own, point, process) for own, process in zip(homes, processes, strict=True)]
+        waited = {
+            f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
+        }
+        return replace(merged(outcomes), wall={**outcomes[0].wall, **waited})
+
+
+def _waited_s(home: Path) -> float:
+    """How long a kernel waited for the others, of the machine's time; 0 where it ended before it could say so."""
+    if not (home / COUNTS).exists():
+        return 0.0
+    lines = (home / COUNTS).read_text(encoding="ascii").splitlines()
+    return int(dict(line.split("=") for line in lines)["waited_ns"]) / 1e9
+
+
+def _wait_for_all(point: PointSpec, processes: Sequence[Process], homes: Sequence[Path], limit_s: float) -> None:
+    """Until all have ended.  Raises TestbedError if it takes too long, or one ends without a result."""
+    until = time.monotonic() + limit_s
+    left = list(range(len(processes)))
+    while left:
+        for index in [index for index in left if wait(processes[index], machine.LOOK_S / len(left))]:
+            left.remove(index)
+            who = f"the kernel of {', '.join(point.parts[index].entities)}"
+            try:
+                outcome = machine.outcome_in(homes[index], point, processes[index])
+            except TestbedError as error:
+                raise TestbedError(f"{who}: {error}") from error
+            if left and (outcome.error or outcome.skip):
+                return
+        if left and time.monotonic() > until:
+            raise TestbedError(f"the lab's kernels ran for more than {limit_s:g} s of wall time and were ended")
+
+
+def _links(point: PointSpec, cuts: Sequence[shared_time.Cut], index: int) -> list[dict[str, Any]]:
+    """The links of one part for lab/boot/kernel_links.py; spaces and devices as testbeds/network.py names them."""
+    links = []
+    for cut in cuts:
+        for side in (0, 1):
+            if cut.parts[side] == index:
+                own, other = cut.ends[side], cut.ends[1 - side]
+                links.append({
+                    "number": cut.number, "kernel": cut.parts[1 - side], "ahead": cut.ahead[side] > 0,
+                    "own": [own, device(own, other, point.topology)],
+                    "other": [other, device(other, own, point.topology)],
+                })  # fmt: skip
+    return links
+
+
+def merged(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a point from its parts' outcomes, the first part's where it is one thing."""
+    first = outcomes[0]
+    if failed := next((outcome for outcome in outcomes if outcome.error or outcome.skip), None):
+        return failed
+    return replace(
+        first,
+        entities={name: entity for outcome in outcomes for name, entity in outcome.entities.items()},
+        flows={name: _flow([outcome.flows[name] for outcome in outcomes]) for name in first.flows},
+        collected={name: results for outcome in outcomes for name, results in outcome.collected.items()},
+        notes={name: text for outcome in outcomes for name, text in outcome.notes.items()},
+        drift=[text for outcome in outcomes for text in outcome.drift],
+        kernel_faults=[text for outcome in outcomes for text in outcome.kernel_faults],
+        end_ns=max(outcome.end_ns for outcome in outcomes),
+    )
+
+
+def _flow(ends: Sequence[FlowOutcome]) -> FlowOutcome:
+    """Each end from the part that has it."""
+    client, server = (
+        next((flow.ends[side] for flow in ends if flow.ends[side].raw), flow_end)
+        for side, flow_end in enumerate(ends[0].ends)
+    )
+    return FlowOutcome(client, server)
