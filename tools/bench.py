@@ -2,7 +2,7 @@
 """Speed, printed: ratios and figures of one run.  Nothing here passes or fails.
 
 `make bench` runs it; `python tools/bench.py NAME…` runs some of: start, flow, kernels, jobs, analysis, rules, cluster,
-many, edit, serve, switch, stages, agents (the last three need root).
+many, several, edit, serve, switch, stages, agents (the last three need root).
 """
 
 from __future__ import annotations
@@ -153,6 +153,13 @@ def cluster(where: Path) -> None:
     bench_cluster.cluster(where)
 
 
+def several(where: Path) -> None:
+    """Several kernels of one lab, on one processor and on two."""
+    import bench_partitions
+
+    bench_partitions.several(where)
+
+
 def many(where: Path) -> None:
     """A plan of 10,000 points that do nothing."""
     import bench_cluster
@@ -198,8 +205,8 @@ def serve(where: Path) -> None:
 
 BENCHES: dict[str, Callable[[Path], None]] = {
     "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "rules": rules,
-    "cluster": cluster, "many": many, "edit": edit, "serve": serve, "switch": switch, "stages": stages,
-    "agents": agents,
+    "cluster": cluster, "many": many, "several": several, "edit": edit, "serve": serve, "switch": switch,
+    "stages": stages, "agents": agents,
 }  # fmt: skip
 ROOT = ("switch", "stages", "agents")
 

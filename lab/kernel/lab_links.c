@@ -13,8 +13,8 @@
  *
  *	horizon = min over j of (next[j] + distance[j][i])
  *
- * and may do what is due by then; what arrives at a time is received after the kernel's own events of that time, once
- * the horizon lies behind it, ordered by link and then as it was sent.  A link whose delay is a switch port's is far
+ * and may do what is due before.  What arrives at a time is received before the kernel's own events of that time, as a
+ * packet is that comes while a timer's interrupt waits for its softirq; ordered by link and then as it was sent.  A link whose delay is a switch port's is far
  * in the direction of the port alone: a host's packet reaches its switch at once, which is allowed as long as no way
  * around has distance 0.
  *
@@ -123,7 +123,7 @@ struct image {
 	u32 headroom;
 	u32 linear;
 	u32 end;		/* of the buffer, from its head on */
-	u32 truesize;
+	u32 beside;		/* of truesize, what is not the buffer and its headers: these differ by version */
 	u32 hash;
 	u32 gso_type;
 	u16 gso_size;
@@ -163,6 +163,7 @@ struct link {
 };
 
 extern unsigned long long time_travel_time;
+extern struct list_head time_travel_events;
 extern long syscall(long number, ...);
 extern void *mmap(void *at, unsigned long bytes, int prot, int flags, int fd, long offset);
 
@@ -344,7 +345,7 @@ static struct sk_buff *skb_from(const struct ring *ring, u64 at)
 		at += image.frag[i];
 		skb_add_rx_frag(skb, i, page, 0, image.frag[i], image.frag[i]);
 	}
-	skb->truesize = image.truesize;
+	skb->truesize = SKB_TRUESIZE(skb_end_offset(skb)) + image.beside;
 	skb->hash = image.hash;
 	skb->l4_hash = image.l4_hash;
 	skb->sw_hash = image.sw_hash;
@@ -432,8 +433,8 @@ static u64 machines_ns(void)
 	return now[0] * NSEC_PER_SEC + now[1];
 }
 
-/* Wait until the horizon may have come to need_ns; before next_ns this kernel does nothing. */
-static void block(u64 next_ns, u64 need_ns)
+/* Wait until the horizon may lie behind next_ns, before which this kernel does nothing. */
+static void block(u64 next_ns)
 {
 	struct member *me = member(self);
 	bool waits;
@@ -442,7 +443,7 @@ static void block(u64 next_ns, u64 need_ns)
 
 	lock_shared();
 	word = me->word;
-	me->need_ns = need_ns;
+	me->need_ns = later(next_ns, 1);
 	store(&me->blocked, 1);
 	fence();
 	if (any_unread()) {
@@ -471,7 +472,7 @@ void testctl_links_advance(unsigned long long ns)
 {
 	struct arrival *first;
 	unsigned long flags;
-	u64 next, need;
+	u64 next;
 	u32 by;
 
 	if (!together)
@@ -480,24 +481,23 @@ void testctl_links_advance(unsigned long long ns)
 	for (;;) {
 		first = list_first_entry_or_null(&waiting, struct arrival, in_list);
 		next = first && first->ns < ns ? first->ns : ns;
-		need = next == ns ? ns : next + 1;
-		if (need <= horizon)
+		if (next < horizon || horizon == NEVER)
 			break;
 		horizon = horizon_of(self, &by);
 		fence();
 		drain();
 		first = list_first_entry_or_null(&waiting, struct arrival, in_list);
 		next = first && first->ns < ns ? first->ns : ns;
-		need = next == ns ? ns : next + 1;
-		if (need <= horizon)
+		if (next < horizon || horizon == NEVER)
 			break;
-		block(next, need);
+		block(next);
 	}
-	if (first && first->ns == next && next != ns) {
-		if (first->ns < time_travel_time)
-			panic("testctl_links: link %u: a packet of %llu at %llu\n", first->link, first->ns, time_travel_time);
+	if (first && first->ns == next) {
+		if (next < time_travel_time)
+			panic("testctl_links: link %u: a packet of %llu at %llu\n", first->link, next, time_travel_time);
 		list_del(&first->in_list);
-		time_travel_add_event_rel(&first->event, first->ns - time_travel_time);
+		time_travel_add_event_rel(&first->event, next - time_travel_time);
+		list_move(&first->event.list, &time_travel_events);
 	}
 	publish(next);
 	local_irq_restore(flags);
@@ -527,6 +527,7 @@ static struct ring *begin_record(u32 kernel, struct record *record)
 		}
 		unlock_shared();
 		wake(kernels);
+		drain();	/* the other one may wait for space, too */
 		syscall(SYS_SCHED_YIELD);
 	}
 	return NULL;
@@ -561,7 +562,7 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		.headroom = skb_headroom(skb) - before,
 		.linear = skb_headlen(skb) + before,
 		.end = skb_end_offset(skb),
-		.truesize = skb->truesize,
+		.beside = skb->truesize - SKB_TRUESIZE(skb_end_offset(skb)),
 		.hash = skb->hash,
 		.l4_hash = skb->l4_hash,
 		.sw_hash = skb->sw_hash,
@@ -784,6 +785,8 @@ static int set_link(const char *value, const struct kernel_param *param)
 		link->kernel = kernel;
 		link->ahead = ahead;
 		*(is_own ? &link->own : &link->other) = dev;
+		if (!is_own)	/* what is too large for the real one is dropped where that is */
+			error = dev_set_mtu(dev, dev->max_mtu);
 	} else {
 		error = dev ? -ENOMEM : -ENODEV;
 	}

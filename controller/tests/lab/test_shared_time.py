@@ -18,7 +18,7 @@ PLAN = """
 topology: {topology}
 flows: {{bulk: {flow}}}
 tuples:
-  - [bulk, duration, 10ms]
+  - [bulk, duration, 100ms]
   - {tuples}
 """
 
@@ -28,17 +28,31 @@ def point(*tuples: str, topology: str = "pair", flow: str = "sender -> receiver"
     return only
 
 
-def test_hosts_of_one_kernel_share_it_and_who_has_its_own_is_alone() -> None:
+def test_hosts_share_a_kernel_by_its_name_and_their_partition() -> None:
     assert parts_of(point("[hosts, kernel, '6.1']")) == ()
-    mixed = point("[sender, kernel, '6.12']", "[receiver, kernel, '6.1']", "[switch, delay, 1ms]")
+    mixed = point("[receiver, kernel, '6.1']", "[switch, delay, 1ms]")
     assert [(part.kernel, part.entities) for part in parts_of(mixed)] == [
         ("6.12", ("sender", "switch")),
         ("6.1", ("receiver",)),
     ]
     assert kernels_of(mixed) == ("6.12", "6.1")
-    alone = point("[all, own_kernel, on]", "[switch, delay, 1ms]")
+    alone = point("[all, partition, own]", "[switch, delay, 1ms]")
     assert [part.entities for part in parts_of(alone)] == [("sender",), ("receiver",), ("switch",)]
     assert kernels_of(alone) == ("6.12",)
+    halves = point("[sender, partition, west]", "[switch, partition, west]", "[switch, delay, 1ms]")
+    assert [part.entities for part in parts_of(halves)] == [("sender", "switch"), ("receiver",)]
+    assert parts_of(point("[all, partition, shared]")) == parts_of(point("[all, partition, west]")) == ()
+
+
+def test_hosts_of_background_traffic_are_with_their_switch() -> None:
+    loaded = point(
+        "[all, partition, own]", "[switch, delay, 1ms]", "[switch, rate, 100mbit]", "[sender, kernel, '6.12']",
+        "[switch:receiver, background, 50% 20kB]", "[receiver, kernel, '6.1']",
+    )  # fmt: skip
+    assert [(part.kernel, part.entities) for part in parts_of(loaded)] == [
+        ("6.12", ("sender",)), ("6.1", ("receiver",)), ("6.12", ("bg1", "switch")),
+    ]  # fmt: skip
+    assert loaded.settings["bg1"]["kernel"] == "6.12"
 
 
 def test_a_kernel_is_asked_for_what_its_own_hosts_set_alone() -> None:
@@ -53,20 +67,20 @@ def test_a_kernel_is_asked_for_what_its_own_hosts_set_alone() -> None:
 
 
 def test_a_switchs_port_is_ahead_by_its_least_delay_and_a_host_is_not() -> None:
-    changing = point("[receiver, own_kernel, on]", "[switch:receiver, delay, '5ms; 2ms 1ms; 4ms 7ms']")
+    changing = point("[receiver, partition, own]", "[switch:receiver, delay, '5ms; 2ms 1ms; 4ms 7ms']")
     (cut,) = shared_time.cuts(changing, parts_of(changing))
     assert (cut.ends, cut.parts, cut.ahead) == (("switch", "receiver"), (0, 1), (10**6, 0))
 
 
 def test_a_way_around_without_a_delay_is_refused_by_its_links() -> None:
-    at_once = point("[receiver, own_kernel, on]", "[switch:sender, delay, 1ms]")
+    at_once = point("[receiver, partition, own]", "[switch:sender, delay, 1ms]")
     with pytest.raises(TestbedError, match=r"got none from switch to receiver, receiver to switch .*delay"):
         shared_time.cuts(at_once, parts_of(at_once))
 
 
 def test_one_delay_on_a_way_around_is_enough() -> None:
     two = point(
-        "[all, own_kernel, on]", "[left-right, delay, 1ms]", "[left:sender, delay, 1us]",
+        "[all, partition, own]", "[left-right, delay, 1ms]", "[left:sender, delay, 1us]",
         "[right:receiver, delay, 1us]", topology="dumbbell",
     )  # fmt: skip
     assert len(shared_time.cuts(two, parts_of(two))) == 3
@@ -115,5 +129,6 @@ def test_no_space_for_what_they_share_is_an_error_that_says_how_much() -> None:
 
 
 def test_more_kernels_than_a_lab_can_have_are_refused() -> None:
-    with pytest.raises(TestbedError, match="want at most 64; got 65"), shared_time.shared_memory(65, [], 2):
-        pass
+    crowd = point("[all, partition, own]", "[switch, delay, 1ms]", topology="{star: {hosts: 64}}", flow="h1 -> h2")
+    with pytest.raises(TestbedError, match="want at most 64; got 65"):
+        shared_time.cuts(crowd, parts_of(crowd))

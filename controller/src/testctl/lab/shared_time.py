@@ -29,6 +29,7 @@ SPINS = 20_000
 """How often a kernel that waits looks before it lets its processor go, where each has one."""
 
 _HEAD = struct.Struct("=6I2Q24x")
+_JOINED = 5
 _MEMBER = struct.Struct("=3Q3I28x")
 _DISTANCES = MOST_KERNELS * MOST_KERNELS
 
@@ -49,7 +50,9 @@ class Cut:
 
 
 def cuts(point: Point, parts: Sequence[Part]) -> list[Cut]:
-    """The links between the parts of a point.  Raises TestbedError for a way around without a delay."""
+    """The links between the parts of a point.  Raises TestbedError for a way around without a delay, and too many."""
+    if len(parts) > MOST_KERNELS:
+        raise TestbedError(f"a lab's kernels: want at most {MOST_KERNELS}; got {len(parts)}")
     part_of = {name: number for number, part in enumerate(parts) for name in part.entities}
     links = []
     for number, ends in enumerate(point.topology.links):
@@ -82,7 +85,8 @@ def _refuse_at_once(links: list[Cut]) -> None:
         ways = ", ".join(of[start, end] for start in sorted(left) for end in sorted(after[start] & left))
         raise TestbedError(
             f"kernels of their own: want a delay of the links between them, by which one can run ahead of the other; "
-            f"got none from {ways} (set the delay of the switch, such as [switch, delay, 5us])"
+            f"got none from {ways} (set the delay of the switch, such as [switch, delay, 5us], or let "
+            "a host share its switch's partition)"
         )
 
 
@@ -106,8 +110,6 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
 
     processors: how many there are.  Raises TestbedError where there is no space for it.
     """
-    if count > MOST_KERNELS:
-        raise TestbedError(f"a lab's kernels: want at most {MOST_KERNELS}; got {count}")
     pairs = sorted({pair for cut in links for pair in (cut.parts, cut.parts[::-1])})
     rings = {pair: number for number, pair in enumerate(pairs, 1)}
     everyone = range(MOST_KERNELS)
@@ -128,3 +130,8 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
         file.write(head + members + tables)
         file.flush()
         yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+
+
+def joined(path: Path) -> int:
+    """How many kernels have begun to share the time, each once."""
+    return int(_HEAD.unpack(path.read_bytes()[: _HEAD.size])[_JOINED])

@@ -24,8 +24,6 @@ from testctl.plan.model import WrittenPlan
 from testctl.plan.topology_file import MAX_NODES
 
 NAME = "background"
-_SHARED = ("kernel",)
-"""Parameters that must be equal on all hosts."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +115,17 @@ def _with_hosts(topology: Topology, links: Mapping[str, str]) -> Topology:
 
 
 def _settings(point: Point, links: Mapping[str, str]) -> dict[str, dict[str, Value]]:
-    """Settings of the added hosts: no recording, the MTU of their switch, and the parameters shared by all hosts."""
-    shared = {name: value for name in _SHARED for host in point.topology.hosts
-              if (value := point.settings.get(host, {}).get(name)) is not None}  # fmt: skip
+    """Settings of the added hosts: no recording, the MTU of their switch, and the kernel that switches have."""
+    kernels = (point.settings.get(host, {}).get("kernel") for host in point.topology.hosts)
+    kernel = next((name for name in kernels if name is not None), None)
     settings = {}
     for host, switch in links.items():
         mtu = point.settings.get(switch, {}).get("mtu")
-        settings[host] = {"capture": False, "tcp_info": "off", **shared, **({} if mtu is None else {"mtu": mtu})}
+        settings[host] = {
+            "capture": False,
+            "tcp_info": "off",
+            **{name: value for name, value in (("kernel", kernel), ("mtu", mtu)) if value is not None},
+        }
     return settings
 
 

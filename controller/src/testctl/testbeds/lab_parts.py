@@ -38,7 +38,7 @@ def run_parts(
 ) -> Outcome:
     """As machine.run_point, with a kernel for each of the point's parts."""
     if point.trace or point.counts_coverage:
-        raise TestbedError("tracepoints and coverage: want one kernel for all; the point has several (own_kernel)")
+        raise TestbedError("tracepoints and coverage: want one kernel for all; the point has several")
     cuts = shared_time.cuts(point, point.parts)
     memory_mb = memory.lab_mb(point)
     with ExitStack() as held:
@@ -56,7 +56,8 @@ def run_parts(
             process = machine.boot(own, kernel, spec, memory_mb, program, cpu, code, seccomp, parameters)
             held.callback(end, process)
             processes.append(process)
-        _wait_for_all(point, processes, homes, wall_limit_s)
+        if failed := _wait_for_all(point, processes, homes, shared, wall_limit_s):
+            return failed
         outcomes = [machine.outcome_in(own, point, process) for own, process in zip(homes, processes, strict=True)]
         waited = {
             f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
@@ -72,22 +73,28 @@ def _waited_s(home: Path) -> float:
     return int(dict(line.split("=") for line in lines)["waited_ns"]) / 1e9
 
 
-def _wait_for_all(point: PointSpec, processes: Sequence[Process], homes: Sequence[Path], limit_s: float) -> None:
-    """Until all have ended.  Raises TestbedError if it takes too long, or one ends without a result."""
+def _wait_for_all(
+    point: PointSpec, processes: Sequence[Process], homes: Sequence[Path], shared: Path, limit_s: float
+) -> Outcome | None:
+    """Until all have ended, or the others wait for those that have failed: the first of these outcomes.
+
+    Raises TestbedError if it takes too long, or one ends without a result.
+    """
     until = time.monotonic() + limit_s
     left = list(range(len(processes)))
-    while left:
+    failed: dict[int, Outcome] = {}
+    while left and not (failed and shared_time.joined(shared) >= len(left)):
         for index in [index for index in left if wait(processes[index], machine.LOOK_S / len(left))]:
             left.remove(index)
-            who = f"the kernel of {', '.join(point.parts[index].entities)}"
             try:
                 outcome = machine.outcome_in(homes[index], point, processes[index])
             except TestbedError as error:
-                raise TestbedError(f"{who}: {error}") from error
-            if left and (outcome.error or outcome.skip):
-                return
+                raise TestbedError(f"the kernel of {', '.join(point.parts[index].entities)}: {error}") from error
+            if outcome.error or outcome.skip:
+                failed[index] = outcome
         if left and time.monotonic() > until:
             raise TestbedError(f"the lab's kernels ran for more than {limit_s:g} s of wall time and were ended")
+    return failed[min(failed)] if failed else None
 
 
 def _links(point: PointSpec, cuts: Sequence[shared_time.Cut], index: int) -> list[dict[str, Any]]:
@@ -108,8 +115,6 @@ def _links(point: PointSpec, cuts: Sequence[shared_time.Cut], index: int) -> lis
 def merged(outcomes: Sequence[Outcome]) -> Outcome:
     """The outcome of a point from its parts' outcomes, the first part's where it is one thing."""
     first = outcomes[0]
-    if failed := next((outcome for outcome in outcomes if outcome.error or outcome.skip), None):
-        return failed
     return replace(
         first,
         entities={name: entity for outcome in outcomes for name, entity in outcome.entities.items()},

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 
-from testctl_agent.params import others, registry
+from testctl_agent.params import others, partitions, registry
 from testctl_agent.params.flow.command import GENERATOR as COMMAND
 from testctl_agent.params.flow.command import SIDES
 from testctl_agent.params.flow.socket import IPV4, IPV6
@@ -21,7 +21,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 from testctl_agent.system.identity import version
 
-from testctl.core.point import Part, Point, PointFlow, PointSpec, TimedFlow, numbered_flows
+from testctl.core.point import Part, Point, PointFlow, PointSpec, TimedFlow, is_background, numbered_flows
 from testctl.plan.entries import rows_of
 from testctl.system import p4_programs
 from testctl.testbeds.network import BRIDGED, HOST_DEVICE
@@ -39,8 +39,12 @@ BYTES_LIMIT_NS = 120 * 10**9
 
 
 def kernel_of(point: Point) -> str:
-    """The kernel of a point's first host that has one, and of its switches."""
-    return next((name for host in point.topology.hosts if (name := _setting(point, host, "kernel"))), DEFAULT_KERNEL)
+    """The kernel of a point's first host, and of its switches."""
+    return next((_kernel(point, host) for host in point.topology.hosts), DEFAULT_KERNEL)
+
+
+def _kernel(point: Point, host: str) -> str:
+    return _setting(point, host, "kernel") or DEFAULT_KERNEL
 
 
 def kernels_of(point: Point) -> tuple[str, ...]:
@@ -65,15 +69,20 @@ def on_kernel(points: Iterable[Point], name: str) -> list[Point]:
 
 
 def parts_of(point: Point) -> tuple[Part, ...]:
-    """The kernels of a point and who is on each: hosts of one name share it, and so do switches with the first host;
-    but who has `own_kernel` is alone.  () where there is only one.
+    """The kernels of a point and who is on each, by `kernel` and `partition`; switches have the first host's.
+
+    Hosts that were added for background traffic are with their switch.  () where there is only one kernel.
     """
-    first = kernel_of(point)
-    by_kernel: dict[tuple[str, str], list[str]] = {}
+    of_switches = kernel_of(point)
+    by_kernel: dict[tuple[str, str, str], list[str]] = {}
+    added = {host for flow in point.flows if is_background(flow.name) for host in (flow.source, f"{flow.source}sink")}
     for name in point.topology.entities:
-        own = name if point.settings.get(name, {}).get("own_kernel") else ""
-        by_kernel.setdefault((_setting(point, name, "kernel") or first, own), []).append(name)
-    parts = tuple(Part(kernel, tuple(names)) for (kernel, _), names in by_kernel.items())
+        who = point.topology.neighbours[name][0] if name in added else name
+        partition = _setting(point, who, "partition") or partitions.SHARED
+        alone = who if partition == partitions.OWN else ""
+        kernel = of_switches if who in point.topology.switches else _kernel(point, who)
+        by_kernel.setdefault((kernel, partition, alone), []).append(name)
+    parts = tuple(Part(kernel, tuple(names)) for (kernel, *_), names in by_kernel.items())
     return parts if len(parts) > 1 else ()
 
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels of one lab side by side: a flow and a leaf-spine in one kernel and in two, on one processor and on two."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from testctl.plan import load_plan
+from testctl.testbeds.lab import LabTestbed
+
+FLOW = """
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [hosts, cc, cubic]
+  - [all, mtu, 1500]
+  - [switch:receiver, rate, 1gbit]
+  - [switch:receiver, buffer, 1MB]
+  - [switch, delay, {delay}]
+  - [receiver, partition, {partition}]
+  - [bulk, duration, {duration}]
+"""
+FABRIC = """
+topology: {{leaf_spine: {{hosts: 32, leaves: 2, spines: 2}}}}
+flows: {{{flows}}}
+groups: {{west: [{west}, leaf1, spine1], east: [{east}, leaf2, spine2]}}
+tuples:
+  - [hosts, cc, cubic]
+  - [hosts, capture, off]
+  - [hosts, tcp_info, off]
+  - [switches, telemetry, off]
+  - [switches, rate, 10gbit]
+  - [switches, buffer, 1MB]
+  - [switches, delay, {delay}]
+  - [east, partition, {partition}]
+  - [flows, duration, 20ms]
+"""
+DELAYS = {"5ms": "2s", "100us": "1s", "5us": "1s"}
+
+
+def fabric(delay: str, partition: str) -> str:
+    """Of each leaf's hosts: eight send to the first, the others to one behind the other leaf."""
+    west, east = ([f"h{number}" for number in range(first, first + 16)] for first in (1, 17))
+    pairs = [(host, west[0]) for host in west[1:9]] + [(host, east[0]) for host in east[1:9]]
+    pairs += [*zip(west[9:], east[9:], strict=True), *zip(east[9:], west[9:], strict=True)]
+    flows = ", ".join(f"f{number}: {start} -> {end}" for number, (start, end) in enumerate(pairs))
+    return FABRIC.format(flows=flows, west=", ".join(west), east=", ".join(east), delay=delay, partition=partition)
+
+
+def run(text: str, where: Path, processors: int) -> tuple[float, dict[str, float]]:
+    """Wall seconds from the first packet to the end, and how long each kernel waited for the others."""
+    points = load_plan(text.encode()).points
+    lab = LabTestbed.for_points(points)
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(allowed)[:processors])
+    try:
+        _, outcome = lab.run(points[0], where)
+    finally:
+        os.sched_setaffinity(0, allowed)
+    if outcome.error or outcome.skip:
+        raise SystemExit(outcome.error or outcome.skip)
+    wall = outcome.wall
+    return wall["ended"] - wall["traffic"], {name: s for name, s in wall.items() if name.startswith("waited")}
+
+
+def several(where: Path) -> None:
+    def told(what: str, plan: Any, virtual_s: float) -> None:
+        one_s, _ = run(plan("shared"), where / "one", 1)
+        for processors in (1, 2):
+            s, waited = run(plan("east"), where / f"two{processors}", processors)
+            waits = ", ".join(f"{name} {of_s:.2f} s" for name, of_s in waited.items())
+            print(
+                f"{what}, two kernels on {processors} processor{'s'[: processors - 1]}: {s:.2f} s, {one_s / s:.2f} of "
+                f"the speed of one kernel on one ({one_s:.2f} s, {virtual_s / one_s:.2f} times the clock); {waits}"
+            )
+
+    for delay, duration in DELAYS.items():
+        told(
+            f"1 Gb/s, delay {delay}",
+            lambda partition, delay=delay, duration=duration: FLOW.format(
+                delay=delay, duration=duration, partition=partition
+            ),
+            float(duration.removesuffix("s")),
+        )
+    for delay in ("100us", "5us"):
+        told(
+            f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}",
+            lambda partition, delay=delay: fabric(delay, partition),
+            0.02,
+        )
