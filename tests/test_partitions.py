@@ -11,10 +11,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from testctl.core.point import PointSpec
 from testctl.execution.point import measure
 from testctl.plan import load_plan
 from testctl.records import Records
@@ -148,6 +150,23 @@ def test_why_one_kernel_can_not_go_on_is_the_points_reason(tmp_path: Path) -> No
         "broken",
         "agent sender: iperf3 client: duration: want whole seconds; got 40000000 ns",
     )
+
+
+def test_the_logs_of_all_kernels_are_in_one_file(tmp_path: Path) -> None:
+    text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
+    (point,) = load_plan(text.replace("ALONE", "own").encode()).points
+    lab = LabTestbed.for_points([point])
+    lab.run(point, tmp_path)
+    assert not list(tmp_path.glob("*kernel.log"))
+    replace(lab, prepare=with_kernel_log).run(point, tmp_path)
+    assert [path.name for path in tmp_path.glob("*kernel.log")] == ["kernel.log"]
+    log = (tmp_path / "kernel.log").read_text(encoding="utf-8")
+    assert [line for line in log.splitlines() if line.startswith("# ")] == ["# sender", "# receiver", "# switch"]
+    assert log.count("Linux version") == 3
+
+
+def with_kernel_log(spec: PointSpec) -> PointSpec:
+    return replace(spec, kernel_log=True)
 
 
 def kernels_of(pid: int) -> list[int]:

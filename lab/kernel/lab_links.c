@@ -133,8 +133,7 @@ struct image {
 	u8 ip_summed;
 	u8 l4_hash;
 	u8 sw_hash;
-	u8 frags;
-	u32 frag[MAX_SKB_FRAGS];
+	u8 frags;		/* u32 each, their bytes, follow; then the packet */
 };
 
 /* Which kernels have come to a stage, by their bits. */
@@ -322,6 +321,7 @@ static void copy_in(struct ring *ring, u64 at, const void *from, u32 bytes)
 static struct sk_buff *skb_from(const struct ring *ring, u64 at)
 {
 	struct skb_shared_info *info;
+	u32 frag[MAX_SKB_FRAGS];
 	struct image image;
 	struct sk_buff *skb;
 	struct page *page;
@@ -329,6 +329,10 @@ static struct sk_buff *skb_from(const struct ring *ring, u64 at)
 
 	copy_out(ring, at, &image, sizeof(image));
 	at += sizeof(image);
+	if (image.frags > MAX_SKB_FRAGS)
+		return NULL;
+	copy_out(ring, at, frag, image.frags * sizeof(*frag));
+	at += image.frags * sizeof(*frag);
 	skb = alloc_skb(image.end, GFP_ATOMIC);
 	if (!skb)
 		return NULL;
@@ -336,14 +340,14 @@ static struct sk_buff *skb_from(const struct ring *ring, u64 at)
 	copy_out(ring, at, skb_put(skb, image.linear), image.linear);
 	at += image.linear;
 	for (i = 0; i < image.frags; i++) {
-		page = alloc_pages(GFP_ATOMIC | __GFP_COMP, get_order(image.frag[i]));
+		page = alloc_pages(GFP_ATOMIC | __GFP_COMP, get_order(frag[i]));
 		if (!page) {
 			kfree_skb(skb);
 			return NULL;
 		}
-		copy_out(ring, at, page_address(page), image.frag[i]);
-		at += image.frag[i];
-		skb_add_rx_frag(skb, i, page, 0, image.frag[i], image.frag[i]);
+		copy_out(ring, at, page_address(page), frag[i]);
+		at += frag[i];
+		skb_add_rx_frag(skb, i, page, 0, frag[i], frag[i]);
 	}
 	skb->truesize = SKB_TRUESIZE(skb_end_offset(skb)) + image.beside;
 	skb->hash = image.hash;
@@ -406,7 +410,7 @@ static void drain(void)
 			else
 				fresh->skb = skb_from(ring, at + sizeof(record));
 			if (record.kind == PACKET && !fresh->skb)
-				panic("testctl_links: no memory for a packet that arrives\n");
+				panic("testctl_links: no memory for a packet that arrives, or too many fragments\n");
 			keep(fresh);
 		}
 	}
@@ -575,6 +579,7 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		.frags = info->nr_frags,
 	};
 	struct record record = { .kind = PACKET, .link = link->number, .ns = ns };
+	u32 frag[MAX_SKB_FRAGS];
 	struct ring *ring;
 	unsigned long flags;
 	u64 at;
@@ -585,8 +590,8 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 	if (WARN_ON_ONCE(skb_has_frag_list(skb) || skb_vlan_tag_present(skb)))
 		return;
 	for (i = 0; i < info->nr_frags; i++)
-		image.frag[i] = skb_frag_size(&info->frags[i]);
-	record.bytes = ALIGN(sizeof(record) + sizeof(image) + skb->len + before, 8);
+		frag[i] = skb_frag_size(&info->frags[i]);
+	record.bytes = ALIGN(sizeof(record) + sizeof(image) + i * sizeof(*frag) + skb->len + before, 8);
 	local_irq_save(flags);
 	if (ns < later(time_travel_time, shared->distance[self][link->kernel]))
 		panic("testctl_links: link %u: a packet at %llu for %llu, before its delay is over\n", link->number,
@@ -596,11 +601,13 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		at = ring->written + sizeof(record);
 		copy_in(ring, at, &image, sizeof(image));
 		at += sizeof(image);
+		copy_in(ring, at, frag, info->nr_frags * sizeof(*frag));
+		at += info->nr_frags * sizeof(*frag);
 		copy_in(ring, at, skb->data - before, image.linear);
 		at += image.linear;
 		for (i = 0; i < info->nr_frags; i++) {
-			copy_in(ring, at, skb_frag_address(&info->frags[i]), image.frag[i]);
-			at += image.frag[i];
+			copy_in(ring, at, skb_frag_address(&info->frags[i]), frag[i]);
+			at += frag[i];
 		}
 		counts.packets++;
 		end_record(link->kernel, ring, &record);

@@ -58,6 +58,7 @@ def run_parts(
             processes.append(process)
         if failed := _wait_for_all(point, processes, homes, shared, wall_limit_s):
             return failed
+        _one_kernel_log(point, workdir)
         outcomes = [machine.outcome_in(own, point, process) for own, process in zip(homes, processes, strict=True)]
         waited = {
             f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
@@ -95,6 +96,20 @@ def _wait_for_all(
         if left and time.monotonic() > until:
             raise TestbedError(f"the lab's kernels ran for more than {limit_s:g} s of wall time and were ended")
     return failed[min(failed)] if failed else None
+
+
+def _one_kernel_log(point: PointSpec, workdir: Path) -> None:
+    """What the parts' kernels logged, where they were to, in the file of a lab with one kernel."""
+    logs = {part.entities: workdir / f"{part.entities[0]}.{machine.KERNEL_LOG}" for part in point.parts}
+    texts = [
+        f"# {', '.join(names)}\n{log.read_text(encoding='utf-8', errors='replace')}"
+        for names, log in logs.items()
+        if log.exists()
+    ]
+    if texts:
+        (workdir / machine.KERNEL_LOG).write_text("".join(texts), encoding="utf-8")
+    for log in logs.values():
+        log.unlink(missing_ok=True)
 
 
 def _links(point: PointSpec, cuts: Sequence[shared_time.Cut], index: int) -> list[dict[str, Any]]:
