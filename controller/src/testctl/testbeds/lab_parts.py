@@ -58,7 +58,7 @@ def run_parts(
             processes.append(process)
         if failed := _wait_for_all(point, processes, homes, shared, wall_limit_s):
             return failed
-        _one_kernel_log(point, workdir)
+        _join_logs(point, workdir)
         outcomes = [machine.outcome_in(own, point, process) for own, process in zip(homes, processes, strict=True)]
         waited = {
             f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
@@ -98,7 +98,7 @@ def _wait_for_all(
     return failed[min(failed)] if failed else None
 
 
-def _one_kernel_log(point: PointSpec, workdir: Path) -> None:
+def _join_logs(point: PointSpec, workdir: Path) -> None:
     """What the parts' kernels logged, where they were to, in the file of a lab with one kernel."""
     logs = {part.entities: workdir / f"{part.entities[0]}.{machine.KERNEL_LOG}" for part in point.parts}
     texts = [
