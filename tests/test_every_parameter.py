@@ -73,8 +73,8 @@ def quoted(word: str) -> str:
 
 def what_is_asked(spec: PointSpec) -> dict[str, Any]:
     """All that a testbed sets, records and sends."""
-    whole = spec.to_json()
-    return {name: whole[name] for name in ("topology", "state", "collect", "flows", "kernel", "backend")}
+    whole = {"parts": []} | spec.to_json()
+    return {name: whole[name] for name in ("topology", "state", "collect", "flows", "kernel", "parts", "backend")}
 
 
 def of_plan(words: list[str]) -> dict[str, Any]:
@@ -102,8 +102,12 @@ def test_a_plan_asks_for_it(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kind}-{row.name}")
 def test_lab_exec_asks_for_it_or_refuses(row: Row) -> None:
-    """Programs have no options of flows, collectors, traffic that is made of a parameter, or fates."""
+    """Programs have one kernel, and no options of flows, collectors, traffic that is made of a parameter, or fates."""
     word, *beside = words_of(row)
+    if row.name == "partition":
+        with pytest.raises(PlanError, match="--set: want one kernel for all hosts; got several"):
+            of_exec([word, *beside])
+        return
     if row.spec.role != "state" or row.name == "fate":
         with pytest.raises(PlanError, match=r"want a setting of a host, switch or port|fate: want it in a plan"):
             of_exec([word, *beside])

@@ -14,8 +14,8 @@
  *	horizon = min over j of (next[j] + distance[j][i])
  *
  * and may do what is due before.  What arrives at a time is received before the kernel's own events of that time, as a
- * packet is that comes while a timer's interrupt waits for its softirq; ordered by link and then as it was sent.  A link whose delay is a switch port's is far
- * in the direction of the port alone: a host's packet reaches its switch at once, which is allowed as long as no way
+ * packet is that comes while a timer's interrupt waits for its softirq; ordered by link and then as it was sent.  The
+ * delay of a link is its switch port's: a host's packet reaches its switch at once, which is allowed as long as no way
  * around has distance 0.
  *
  * A switch's port knows when a packet will arrive as soon as its place in the queue is known (`ahead`): the time

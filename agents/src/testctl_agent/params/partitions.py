@@ -21,4 +21,6 @@ def spec(kind: Kind) -> ParamSpec:
         type=Text(r"[A-Za-z][A-Za-z0-9_-]{0,31}", f"{SHARED}, {OWN} or a name"),
         role="testbed",
         testbeds=frozenset({"lab"}),
+        example=OWN,
+        beside=("[switch, delay, 5us]",),
     )

@@ -75,7 +75,8 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     text = Path(name).read_text(encoding="utf-8") if own else None
     plan = load_plan(plan_text.encode(), overrides=overrides, topology_text=text, directory=Path())
     for assignment in plan.assignments:
-        if assignment.rank >= OVERRIDE and any(target.spec.role != "state" for target in assignment.targets):
+        roles = {target.spec.role for target in assignment.targets} if assignment.rank >= OVERRIDE else set()
+        if roles - {"state", "testbed"}:
             raise PlanError(f"--set {assignment.key}: {_NO_FLOWS}")
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
