@@ -35,9 +35,9 @@ tuples:
   - [switches, buffer, 1MB]
   - [switches, delay, {delay}]
   - [east, partition, {partition}]
-  - [flows, duration, 20ms]
+  - [flows, duration, 200ms]
 """
-DELAYS = {"5ms": "2s", "100us": "1s", "5us": "1s"}
+DELAYS = {"5ms": "10s", "100us": "10s", "5us": "5s"}
 
 
 def fabric(delay: str, partition: str) -> str:
@@ -53,6 +53,7 @@ def run(text: str, where: Path, processors: int) -> tuple[float, dict[str, float
     """Wall seconds from the first packet to the end, and how long each kernel waited for the others."""
     points = load_plan(text.encode()).points
     lab = LabTestbed.for_points(points)
+    where.mkdir(exist_ok=True)
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(allowed)[:processors])
     try:
@@ -70,10 +71,11 @@ def several(where: Path) -> None:
         one_s, _ = run(plan("shared"), where / "one", 1)
         for processors in (1, 2):
             s, waited = run(plan("east"), where / f"two{processors}", processors)
-            waits = ", ".join(f"{name} {of_s:.2f} s" for name, of_s in waited.items())
+            waits = " and ".join(f"{of_s:.2f}" for of_s in waited.values())
             print(
                 f"{what}, two kernels on {processors} processor{'s'[: processors - 1]}: {s:.2f} s, {one_s / s:.2f} of "
-                f"the speed of one kernel on one ({one_s:.2f} s, {virtual_s / one_s:.2f} times the clock); {waits}"
+                f"the speed of one kernel on one ({one_s:.2f} s, {virtual_s / one_s:.2f} times the clock); "
+                f"they waited for {waits} s"
             )
 
     for delay, duration in DELAYS.items():
@@ -88,5 +90,5 @@ def several(where: Path) -> None:
         told(
             f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}",
             lambda partition, delay=delay: fabric(delay, partition),
-            0.02,
+            0.2,
         )

@@ -23,7 +23,8 @@
  * then; that gives the other kernel the delay of the link to run ahead in.
  *
  * A kernel that may not go on spins for a while and then waits for a futex.  The kernel on whose time that hangs has in
- * `wake_at_ns` when it matters, and then looks which others may go on.
+ * `wake_at_ns` when it matters, and then looks which others may go on.  To wake one costs as much as several packets, so
+ * it does so when there is half a delay's time to do, or when it has to wait itself: then for all that may go on.
  *
  * Files, in /sys/module/testctl_links/parameters:
  *	memory	write "INDEX PATH": the file that the kernels share, as testctl/lab/shared_time.py makes it
@@ -83,7 +84,8 @@ struct member {
 	u32 blocked;
 	u32 word;		/* of the futex: how often it was released */
 	u32 left;
-	u32 pad[7];
+	u32 asleep;		/* in the machine's kernel, not spinning */
+	u32 pad[6];
 };
 
 struct shared {
@@ -145,7 +147,8 @@ struct done {
 /* What has been read from a ring and has not arrived yet. */
 struct arrival {
 	struct time_travel_event event;
-	struct list_head in_list;	/* of `waiting`, by time and link; then of `arrived` */
+	struct list_head in_list;	/* of `waiting`, by time and link; then of `with` or `arrived` */
+	struct list_head with;	/* what arrives at the same time, behind it */
 	u64 ns;
 	u16 kind;
 	u16 link;
@@ -240,18 +243,24 @@ static u64 horizon_of(u32 to, u32 *by)
 	return least;
 }
 
-/* Under the lock: let a kernel go on that waits, if it may; else the one that it waits for will look again. */
-static bool released(u32 kernel)
+/*
+ * Under the lock: let a kernel go on that waits, if it may, and has enough to do unless that is not asked; else the one
+ * that it waits for will look again.
+ */
+static bool released(u32 kernel, bool enough)
 {
 	struct member *m = member(kernel);
-	u64 need, from;
+	u64 need, from, until;
 	u32 by;
 
 	for (;;) {
 		need = m->need_ns;
-		if (horizon_of(kernel, &by) >= need)
-			break;
+		until = horizon_of(kernel, &by);
 		from = shared->distance[by][kernel];
+		if (enough)
+			need = later(need, from / 2);
+		if (until >= need)
+			break;
 		if (need - from < member(by)->wake_at_ns)
 			store(&member(by)->wake_at_ns, need - from);
 		fence();
@@ -267,13 +276,14 @@ static void wake(u64 kernels)
 {
 	u32 kernel;
 
+	fence();
 	for (kernel = 0; kernels; kernel++, kernels >>= 1)
-		if (kernels & 1)
+		if (kernels & 1 && load(&member(kernel)->asleep))
 			syscall(SYS_FUTEX, &member(kernel)->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* Under the lock: those that may go on now that this kernel has come as far as it has. */
-static u64 release_all(void)
+static u64 release_all(bool enough)
 {
 	u64 kernels = 0;
 	u32 kernel;
@@ -281,7 +291,7 @@ static u64 release_all(void)
 	store(&member(self)->wake_at_ns, NEVER);
 	fence();
 	for (kernel = 0; kernel < shared->kernels; kernel++)
-		if (kernel != self && member(kernel)->blocked && released(kernel))
+		if (kernel != self && member(kernel)->blocked && released(kernel, enough))
 			kernels |= BIT_ULL(kernel);
 	return kernels;
 }
@@ -296,7 +306,7 @@ static void publish(u64 next_ns)
 	if (next_ns < load(&me->wake_at_ns))
 		return;
 	lock_shared();
-	kernels = release_all();
+	kernels = release_all(true);
 	unlock_shared();
 	wake(kernels);
 }
@@ -380,6 +390,7 @@ static void arrive(struct time_travel_event *event)
 	struct arrival *one = container_of(event, struct arrival, event);
 
 	list_add_tail(&one->in_list, &arrived);
+	list_splice_tail(&one->with, &arrived);
 	tasklet_hi_schedule(&receiver);
 }
 
@@ -457,8 +468,8 @@ static void block(u64 next_ns)
 		return;
 	}
 	store(&me->next_ns, next_ns);
-	waits = !released(self);
-	kernels = release_all();
+	waits = !released(self, false);
+	kernels = release_all(false);
 	unlock_shared();
 	wake(kernels);
 	if (!waits)
@@ -467,14 +478,17 @@ static void block(u64 next_ns)
 	counts.waited_ns -= machines_ns();
 	for (spins = shared->spins; spins && load(&me->word) == word; spins--)
 		__builtin_ia32_pause();
+	store(&me->asleep, 1);
+	fence();
 	while (load(&me->word) == word)
 		syscall(SYS_FUTEX, &me->word, FUTEX_WAIT, word, NULL, NULL, 0);
+	store(&me->asleep, 0);
 	counts.waited_ns += machines_ns();
 }
 
 void testctl_links_advance(unsigned long long ns)
 {
-	struct arrival *first;
+	struct arrival *first, *one, *after;
 	unsigned long flags;
 	u64 next;
 	u32 by;
@@ -500,6 +514,12 @@ void testctl_links_advance(unsigned long long ns)
 		if (next < time_travel_time)
 			panic("testctl_links: link %u: a packet of %llu at %llu\n", first->link, next, time_travel_time);
 		list_del(&first->in_list);
+		INIT_LIST_HEAD(&first->with);
+		list_for_each_entry_safe(one, after, &waiting, in_list) {
+			if (one->ns != next)
+				break;
+			list_move_tail(&one->in_list, &first->with);
+		}
 		time_travel_add_event_rel(&first->event, next - time_travel_time);
 		list_move(&first->event.list, &time_travel_events);
 	}
@@ -551,7 +571,7 @@ static void end_record(u32 kernel, struct ring *ring, const struct record *recor
 	if (m->blocked && record->ns < m->next_ns) {
 		m->need_ns = record->ns + 1;
 		store(&m->next_ns, record->ns);
-		if (released(kernel))
+		if (released(kernel, true))
 			kernels = BIT_ULL(kernel);
 	}
 	unlock_shared();
@@ -858,7 +878,7 @@ static int leave(const char *value, const struct kernel_param *param)
 	lock_shared();
 	store(&me->left, 1);
 	store(&me->next_ns, NEVER);
-	kernels = release_all();
+	kernels = release_all(false);
 	unlock_shared();
 	wake(kernels);
 	local_irq_restore(flags);

@@ -21,7 +21,8 @@ from testctl.core.path import least_delay_ns
 from testctl.core.point import Part, Point
 
 MOST_KERNELS = 64
-RING_BYTES = 1 << 19
+RINGS_BYTES, RING_BITS = 1 << 26, range(18, 23)
+"""Of all rings together, about; how many bits the bytes of each may have."""
 NEVER = (1 << 63) - 1
 FORMAT = 0x314B4E4C
 PAGE = 4096
@@ -117,8 +118,9 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
     far = distances(count, links)
     table = [far[start][end] if max(start, end) < count else 0 for start, end in product(everyone, everyone)]
     offset = -(-(_HEAD.size + MOST_KERNELS * _MEMBER.size + 12 * _DISTANCES) // PAGE) * PAGE
-    size = offset + len(rings) * (PAGE + RING_BYTES)
-    head = _HEAD.pack(FORMAT, count, RING_BYTES, SPINS if processors >= count else 0, 0, 0, offset, size)
+    ring_bytes = 1 << max(bits for bits in RING_BITS if bits == RING_BITS[0] or len(rings) << bits <= RINGS_BYTES)
+    size = offset + len(rings) * (PAGE + ring_bytes)
+    head = _HEAD.pack(FORMAT, count, ring_bytes, SPINS if processors >= count else 0, 0, 0, offset, size)
     members = _MEMBER.pack(0, 0, NEVER, 0, 0, 0) * MOST_KERNELS
     tables = struct.pack(f"={_DISTANCES}Q", *table) + struct.pack(f"={_DISTANCES}I", *numbers)
     with open(os.memfd_create("testctl-shared"), "wb") as file:

@@ -63,7 +63,8 @@ def run_parts(
         waited = {
             f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
         }
-        return replace(merged(outcomes), wall={**outcomes[0].wall, **waited})
+        wall = {name: max(outcome.wall[name] for outcome in outcomes) for name in outcomes[0].wall}
+        return replace(merged(outcomes), wall={**wall, **waited})
 
 
 def _waited_s(home: Path) -> float:
