@@ -136,4 +136,5 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
 
 def joined(path: Path) -> int:
     """How many kernels have begun to share the time, each once."""
-    return int(_HEAD.unpack(path.read_bytes()[: _HEAD.size])[_JOINED])
+    with path.open("rb") as file:
+        return int(_HEAD.unpack(file.read(_HEAD.size))[_JOINED])
