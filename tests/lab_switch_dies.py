@@ -29,7 +29,7 @@ def main() -> None:
         folder.mkdir()
     os.environ["TMPDIR"] = "/run/tmp"
     network.build(asked.topology, asked.backend, lambda argv, text: run(argv, stdin=text))
-    pipes, pids = first_process.forked_agents(asked, Path(os.environ["RAW"]))
+    pipes, pids = first_process.forked_agents(asked, Path(os.environ["RAW"]), asked.topology.entities)
     switch = pids[list(pipes).index(asked.topology.switches[0])]
     agents = LocalAgents(pipes)
     hooks = point_runner.Hooks(hold=lambda: os.kill(switch, signal.SIGKILL))
