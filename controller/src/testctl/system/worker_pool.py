@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from testctl_agent.spec.errors import TestbedError
+
 from testctl.system import garbage, temporary
 from testctl.system.netns_names import Owner, start_time
 from testctl.system.process_groups import end_on_sigterm
@@ -54,20 +56,27 @@ class _Context(SpawnContext):
 
 @contextmanager
 def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Workers that die with this process, and their labs with them; after an exception they are killed."""
+    """Workers that die with this process, and their labs with them; after an exception they are killed.
+
+    Raises TestbedError where /dev/shm has no space for their semaphores, or can't be written to.
+    """
     sweep_semaphores()
     _name_semaphores()
-    # Started afresh: the threads of Arrow do not survive a fork.
-    with (
-        _without_working_directory(),
-        ProcessPoolExecutor(max(jobs, 1), mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),)) as pool,
-    ):
+    with _without_working_directory(), _pool(max(jobs, 1)) as pool:
         try:
             yield pool
         except BaseException:
             kill_workers(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    """They are started afresh: the threads of Arrow do not survive a fork."""
+    try:
+        return ProcessPoolExecutor(jobs, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
+    except OSError as error:
+        raise TestbedError(f"{SEMAPHORES}: want room for the semaphores of workers; {error.strerror}") from error
 
 
 @contextmanager
