@@ -35,6 +35,8 @@
  *	leave	write: no longer wait for the others, and drop what comes
  *	counts	read "name=value" lines: packets sent, how often this kernel waited for others, and for how many ns of the
  *		machine's clock
+ *
+ * testctl_links.apart=1 on the command line (lab_links.h) is for comparing the packets of several kernels with one's.
  */
 #include <linux/bits.h>
 #include <linux/etherdevice.h>
@@ -161,6 +163,7 @@ struct link {
 	u16 number;
 	u16 kernel;
 	bool ahead;
+	u32 announced;		/* and not arrived at the end of the device */
 	struct net_device *own, *other;
 };
 
@@ -168,6 +171,9 @@ extern unsigned long long time_travel_time;
 extern struct list_head time_travel_events;
 extern long syscall(long number, ...);
 extern void *mmap(void *at, unsigned long bytes, int prot, int flags, int fd, long offset);
+
+bool testctl_apart;
+module_param_named(apart, testctl_apart, bool, 0400);
 
 static struct shared *shared;
 static u32 self;
@@ -652,19 +658,24 @@ bool testctl_links_is_far(const struct net_device *dev)
 
 void testctl_links_receive(struct sk_buff *skb)
 {
-	const struct link *link = by_other(skb->dev);
+	struct link *link = by_other(skb->dev);
 
 	if (!link->ahead)
 		send(link, skb, skb->data - skb_mac_header(skb), time_travel_time);
+	else if (link->announced)
+		link->announced--;
+	else if (together)
+		WARN_ONCE(1, "testctl_links: link %u: a packet was not announced, and is lost\n", link->number);
 	consume_skb(skb);
 }
 
 void testctl_links_announce(const struct net_device *dev, const struct sk_buff *skb, u64 ns)
 {
-	const struct link *link;
+	struct link *link;
 
 	list_for_each_entry(link, &links, in_all)
 		if (link->own == dev && link->ahead) {
+			link->announced++;
 			send(link, skb, 0, ns + boot_ns);
 			return;
 		}

@@ -9,6 +9,12 @@
 #include <linux/types.h>
 
 /*
+ * Hosts of one kernel are to each other as those of several: a reading of the clock and a system call that fails take no
+ * time, a packet shares no buffer with the queue that it was sent from, and each host draws the same secrets.
+ */
+extern bool testctl_apart;
+
+/*
  * Virtual time is to become ns: return when nothing that arrives earlier can be unknown.  What arrives earlier is an
  * event by then (arch/um/kernel/time.c looks for new ones afterwards).
  */
