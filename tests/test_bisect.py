@@ -15,11 +15,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from testctl.bisect.measure import COMMITS
 from testctl.cli.main import main
 from testctl.lab import kernel as kernels
 from testctl.lab.built import built
 from testctl.lab.kernel import BuildError, Kernel, Progress
 from testctl.lab.source import KernelSource
+from testctl.results import layout, load_point
+from testctl.testbeds.code_key import CodeKey
 
 from controller.tests.bisect import trees
 
@@ -148,6 +151,19 @@ def test_what_cannot_be_bisected(history: list[str], call: Call) -> None:
     assert "want an end that can be judged: kernel source does not build" in said
 
 
+def test_the_kernel_of_one_host(history: list[str], call: Call) -> None:
+    """The other has that of the plan, and the lab one time."""
+    code, said = call("--good", history[4], "--bad", "main", "--digest", "--on", "receiver", "--out", "found")
+    assert code == 0, said
+    assert f"first bad commit: {history[5]}\n  an older kernel\n" in said
+    senders = built("6.12")
+    assert senders is not None
+    for commit in (history[4], history[-1]):
+        (place,) = (Path("found") / COMMITS / commit / layout.POINTS).iterdir()
+        keys = CodeKey.parse(load_point(place).verdict_file.code_key).kernel
+        assert keys == f"{senders.key},{commit[:16]}"
+
+
 def test_bad_input(history: list[str], call: Call, tmp_path: Path) -> None:
     """Refused before anything is built."""
     ends = ("--good", history[0], "--bad", "main")
@@ -159,6 +175,7 @@ def test_bad_input(history: list[str], call: Call, tmp_path: Path) -> None:
         ((*ends, "--expect", "nothing"), "want an expectation of the plan; there are: all arrives"),
         ((*ends, "--digest", "--metric", "jain"), "want one of --metric, --expect and --digest"),
         ((*ends, "--point", "zz"), "--point 'zz': want the id of one point"),
+        ((*ends, "--on", "nobody", "--digest"), "no host, switch, port, flow or group named nobody"),
         ((*ends, "--source", "nowhere"), "there is no such directory"),
         ((*ends, "--source", str(tmp_path)), "git"),
     ):

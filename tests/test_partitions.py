@@ -254,11 +254,13 @@ tuples:
     ("taken", "code", "says"),
     [("44k", 0, "1 pass"), ("64k", 3, "/dev/shm: want room for the semaphores of workers; No space left on device")],
 )
-def test_where_dev_shm_is_full_the_kernels_memory_is_elsewhere(tmp_path: Path, taken: str, code: int, says: str) -> None:
+def test_where_dev_shm_is_full_the_kernels_memory_is_elsewhere(
+    tmp_path: Path, taken: str, code: int, says: str
+) -> None:
     text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
     plan = tmp_path / "plan.yaml"
     plan.write_text(text.replace("ALONE", "own"), encoding="utf-8")
-    there = f"mount -t tmpfs -o size=64k none /dev/shm; head -c {taken} /dev/zero > /dev/shm/other; exec \"$@\""
+    there = f'mount -t tmpfs -o size=64k none /dev/shm; head -c {taken} /dev/zero > /dev/shm/other; exec "$@"'
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
     done = subprocess.run(
         ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", there, "sh", *argv],

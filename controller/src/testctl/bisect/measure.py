@@ -149,7 +149,7 @@ class Bench:
     def _run(self, commit: str, kernel: Kernel, where: Path) -> Measurement:
         """Run every point on a kernel, below a directory that is made."""
         (where / layout.POINTS).mkdir(parents=True)
-        bed = LabTestbed.for_points(self.plan.points, commands=True, kernel=kernel)
+        bed = LabTestbed.for_points(self.plan.points, commands=True, kernels={self.name: kernel})
         points: dict[str, RunPoint] = {}
         for point in self.plan.points:
             self.runs += 1

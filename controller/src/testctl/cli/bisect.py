@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +18,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
-from testctl.cli.runs import MaxPoints, PlanFile, Sets, Without, load
+from testctl.cli.runs import MaxPoints, On, PlanFile, Sets, Without, load
 from testctl.cli.search import near
 from testctl.cli.source import BuildProgress
 from testctl.lab.tree_kernel import SOURCE
@@ -50,6 +52,7 @@ def bisect(
     ] = "",
     expect: Annotated[str, typer.Option("--expect", metavar="NAME", help="bad: this expectation fails")] = "",
     digest: Annotated[bool, typer.Option("--digest", help="bad: other records than at --good")] = False,
+    on: On = None,
     sets: Sets = None,
     without: Without = None,
     out: Annotated[
@@ -75,7 +78,7 @@ def bisect(
         raise PlanError(f"--source {source}: want a git checkout of a kernel tree; there is no such directory")
     ends = [_commit(tree, option, revision) for option, revision in (("--good", good), ("--bad", bad))]
     repository.between(tree, *ends)
-    plan = _plan(file, sets, without, max_points, point, criterion)
+    plan = _plan(partial(load, file, "lab", sets, SOURCE, max_points, without, on or "hosts"), point, criterion)
     name = f"{plan.name}-{ends[0].id[:12]}-{ends[1].id[:12]}"
     directory = out or Path("results") / "bisect" / name
     _begin(directory, resume)
@@ -120,17 +123,15 @@ def _commit(tree: Path, option: str, revision: str) -> Commit:
         raise PlanError(f"{option}: {error}") from error
 
 
-def _plan(
-    file: Path, sets: list[str] | None, without: list[str] | None, most: int, point: str, criterion: Criterion
-) -> Plan:
+def _plan(loaded: Callable[[], Plan], point: str, criterion: Criterion) -> Plan:
     """The plan on the kernels of the tree, or the one point of it."""
-    plan = load(file, "lab", sets, SOURCE, most, without)
+    plan = loaded()
     names = [expectation.name for expectation in plan.expectations]
     if criterion.expect and criterion.expect not in names:
         raise PlanError(f"--expect {criterion.expect!r}: want an expectation of the plan; there are: "
                         f"{', '.join(names) or 'none'}")  # fmt: skip
     if not (names or criterion.metric or criterion.digest):
-        raise PlanError(f"{file}: it expects nothing; want an expectation, --metric NAME or --digest")
+        raise PlanError(f"{plan.file}: it expects nothing; want an expectation, --metric NAME or --digest")
     if not point:
         return plan
     every = [planned.id for planned in plan.points]
@@ -153,11 +154,17 @@ def _begin(directory: Path, resume: bool) -> None:
 
 
 def _key(plan: Plan) -> str:
-    """A hash of what determines a measurement together with the commit: points, expectations, the lab's code."""
+    """A hash of what determines a measurement together with the commit: points, expectations, the lab's code, kernels
+    of other hosts.
+    """
     from testctl.execution.assess import analysis_keys
+    from testctl.lab.built import built
     from testctl.testbeds.lab import code_hash
+    from testctl.testbeds.point_spec import kernels_of
 
+    others = {name for point in plan.points for name in kernels_of(point)} - {SOURCE}
     parts = [code_hash(), plan.text, *plan.overrides, *(point.id for point in plan.points), str(analysis_keys())]
+    parts += [str(built(name)) for name in sorted(others)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

@@ -77,7 +77,8 @@ def corpus(
             if absent:
                 lost = ", ".join(bugs[number - 1].name for number in sorted(set(absent)))
                 raise PlanError(f"want edits that compile; those of {lost} do not, or the kernel leaves their code out")
-            testbed = LabTestbed.for_points([p for plan in plans for p in plan.points], commands=True, kernel=built)
+            every = [point for plan in plans for point in plan.points]
+            testbed = LabTestbed.for_points(every, commands=True, kernels={kernel: built})
             campaign = Campaign(testbed, plans)
             records = _tried(campaign, bugs, work, jobs, points if others else 0)
         except KeyboardInterrupt:

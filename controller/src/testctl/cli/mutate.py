@@ -74,7 +74,8 @@ def mutate(
 
     until = time.monotonic() + seconds("--budget", budget)
     ranges = _ranges(lines or [])
-    plans = [load(file, "lab", sets, SOURCE if source else kernel, max_points, without) for file in files]
+    named = SOURCE if source else kernel
+    plans = [load(file, "lab", sets, named, max_points, without) for file in files]
     origin = tree(kernel, source)
     texts = read(origin, list(ranges or dict.fromkeys(name for name in names.split(",") if name)))
     drawn = draw(_sites(texts, ranges), mutants, seed)
@@ -84,7 +85,8 @@ def mutate(
         try:
             with BuildProgress() as progress:
                 built, absent = build(origin, texts, drawn, progress, jobs)
-            testbed = LabTestbed.for_points([p for plan in plans for p in plan.points], commands=True, kernel=built)
+            every = [point for plan in plans for point in plan.points]
+            testbed = LabTestbed.for_points(every, commands=True, kernels={named: built})
             bench = Bench(Campaign(testbed, plans), drawn, absent, directory, jobs, points, until, _say)
             bench.run()
         except KeyboardInterrupt:

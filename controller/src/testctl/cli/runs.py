@@ -26,6 +26,7 @@ from testctl.execution.first_failure import FirstFailure
 from testctl.execution.options import Options
 from testctl.lab import memory
 from testctl.lab.kernel import Kernel, remember
+from testctl.lab.tree_kernel import SOURCE
 from testctl.plan import Plan, load_plan
 from testctl.plan.remarks import remarks
 from testctl.system.memory import free_mb
@@ -72,6 +73,10 @@ TestbedName = Annotated[
         autocompletion=complete.testbeds,
     ),
 ]
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="NAME", help="the kernel of --source for this host or group alone"),
+]
 AffectedBy = Annotated[str | None, typer.Option("--affected-by", metavar=affected.METAVAR, help=affected.HELP)]
 Wait = Annotated[
     str,
@@ -86,12 +91,14 @@ def load(
     kernel: str | None,
     max_points: int,
     without: list[str] | None = None,
+    on: str = "hosts",
 ) -> Plan:
+    """The plan as the options have it; on: the entity that the kernel is of."""
     from testctl.metrics import metric_names
     from testctl.rules import rules
 
     find(testbed)
-    overrides = [*(sets or []), *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
+    overrides = [*(sets or []), *([f"{on}.kernel='{kernel}'"] if kernel is not None else [])]
     return load_plan(
         file,
         metrics=metric_names(),
@@ -160,6 +167,7 @@ def run(
     ] = None,
     wait: Wait = "0s",
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
+    on: On = None,
     affected_by: AffectedBy = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
@@ -175,8 +183,11 @@ def run(
     verdict_files.check(files)
     wait_s = seconds("--wait", wait)
     changed = since(source, affected_by) if affected_by is not None else None
+    if on is not None and (source is None or changed is not None):
+        raise PlanError("--on: it says whose kernel is that of --source, and goes without --affected-by")
+    named = kernel if source is None or kernel is not None else SOURCE
+    chosen = load(file, testbed, sets, named, max_points, without, on or "hosts")
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
-    chosen = load(file, testbed, sets, own.name if own else kernel, max_points, without)
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)

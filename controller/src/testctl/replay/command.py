@@ -7,6 +7,7 @@ import shutil
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError
@@ -82,17 +83,18 @@ def replay(
 
 
 def lab_for(recorded: RunPoint, point: Point, commands: bool) -> LabTestbed:
-    """The lab with the kernel of the run's point; a different build of that name is reported.
+    """The lab with the kernels of the run's point; a different build of that name is reported.
 
     Raises as LabTestbed.for_points.
     """
-    (name, *others), key = kernels_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel
-    kernel = None if others else by_key(name, key)
-    lab = LabTestbed.for_points([point], commands=commands, kernel=kernel)
-    if kernel is None and not others:
+    names, keys = kernels_of(point), CodeKey.parse(recorded.verdict_file.code_key).kernel.split(",")
+    of_run = dict(zip_longest(names, keys[: len(names)], fillvalue=""))
+    kernels = {name: kernel for name, key in of_run.items() if (kernel := by_key(name, key))}
+    lab = LabTestbed.for_points([point], commands=commands, kernels=kernels)
+    for name in [name for name in names if name not in kernels]:
         say(
-            f"the kernel of the run, {name}-{key or '?'}, is not in the cache any more: point {recorded.id} runs on "
-            f"{lab.kernels[name].directory.name}, and may differ"
+            f"the kernel of the run, {name}-{of_run[name] or '?'}, is not in the cache any more: point {recorded.id} "
+            f"runs on {lab.kernels[name].directory.name}, and may differ"
         )
     return lab
 

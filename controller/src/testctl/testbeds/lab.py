@@ -6,7 +6,7 @@ from __future__ import annotations
 import compileall
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,11 +77,11 @@ class LabTestbed:
         points: Iterable[Point],
         wall_limit_s: float | None = None,
         commands: bool = False,
-        kernel: Kernel | None = None,
+        kernels: Mapping[str, Kernel] | None = None,
     ) -> LabTestbed:
         """Removes what labs that were killed left.
 
-        kernel: the one for all points, whichever they name
+        kernels: in place of what is built under these names
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         PlanError when it lacks a sysctl that they set, none has a congestion control, or they would start programs
@@ -92,17 +92,17 @@ class LabTestbed:
         temporary.remove_temporary()
         boot_parameters.check()
         _compile()
-        kernels = {}
+        chosen = {}
         for name in sorted({name for point in points for name in kernels_of(point)}):
             on_it = on_kernel(points, name)
-            kernels[name] = kernel or kernel_for(name, ccs_of(on_it))
-            check_sysctls(on_it, kernels[name])
-        check_ccs(points, kernels.values())
+            chosen[name] = (kernels or {}).get(name) or kernel_for(name, ccs_of(on_it))
+            check_sysctls(on_it, chosen[name])
+        check_ccs(points, chosen.values())
         runs = any(backend_of(point) == "ebpf" for point in points)
         code = code_hash()
         program = testbed_object.path() if runs else None
         boot = _boot_code(code, any(own_programs(point) for point in points))
-        return cls(kernels, code, program, wall_limit_s, boot=boot, commands=commands)
+        return cls(chosen, code, program, wall_limit_s, boot=boot, commands=commands)
 
     @classmethod
     def on(cls, kernels: dict[str, Kernel]) -> LabTestbed:

@@ -45,7 +45,8 @@ class Lab:
 
     def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         request.refuse_wait("lab")
-        return LabTestbed.for_points(points, request.wall_limit_s, request.commands, request.kernel)
+        kernels = {request.kernel.name: request.kernel} if request.kernel else None
+        return LabTestbed.for_points(points, request.wall_limit_s, request.commands, kernels)
 
     def requirements(self) -> list[Diagnosis]:
         return []
