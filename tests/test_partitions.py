@@ -252,7 +252,7 @@ tuples:
 
 @pytest.mark.parametrize(
     ("taken", "code", "says"),
-    [("44k", 0, "1 pass"), ("64k", 3, "/dev/shm: want room for the semaphores of workers; No space left on device")],
+    [("44k", 0, "1 pass"), ("64k", 3, "/dev/shm: want space for the semaphores of workers; No space left on device")],
 )
 def test_where_dev_shm_is_full_the_kernels_memory_is_elsewhere(
     tmp_path: Path, taken: str, code: int, says: str

@@ -76,7 +76,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     try:
         return ProcessPoolExecutor(jobs, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
     except OSError as error:
-        raise TestbedError(f"{SEMAPHORES}: want room for the semaphores of workers; {error.strerror}") from error
+        raise TestbedError(f"{SEMAPHORES}: want space for the semaphores of workers; {error.strerror}") from error
 
 
 @contextmanager

@@ -81,7 +81,7 @@ class LabTestbed:
     ) -> LabTestbed:
         """Removes what labs that were killed left.
 
-        kernels: in place of what is built under these names
+        kernels: in place of those that are built, by their names
 
         Raises TestbedError when a kernel is not built from what they need, with the command that builds it;
         PlanError when it lacks a sysctl that they set, none has a congestion control, or they would start programs
