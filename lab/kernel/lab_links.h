@@ -10,7 +10,8 @@
 
 /*
  * Hosts of one kernel are to each other as those of several: a reading of the clock and a system call that fails take no
- * time, a packet shares no buffer with the queue that it was sent from, and each host draws the same secrets.
+ * time, a packet shares no buffer with the queue that it was sent from, and what is drawn at random hangs on the time alone
+ * (lab_random.c), secrets not even on that.
  */
 extern bool testctl_apart;
 

@@ -38,6 +38,8 @@ static u64 host; /* what the kernel's own generator asks for, in its own time */
 
 static u64 user; /* what programs ask for */
 
+extern unsigned long long time_travel_time;
+
 u64 *testctl_random_of;
 
 module_param_named(seed, state, ullong, 0600);
@@ -61,9 +63,16 @@ static u64 *stream_of_kernel(void)
 	return testctl_random_of ? testctl_random_of : &state;
 }
 
+/* Of hosts that are apart, a number depends on its time and not on what the others have drawn. */
 static u64 next64(void)
 {
-	return testctl_random_next(stream_of_kernel());
+	static u64 at, of_time;
+
+	if (!testctl_apart || testctl_random_of)
+		return testctl_random_next(stream_of_kernel());
+	if (at != time_travel_time)
+		at = of_time = time_travel_time;
+	return testctl_random_next(&of_time);
 }
 
 static void fill(u8 *p, size_t len, u64 *stream)
