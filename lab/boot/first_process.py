@@ -223,7 +223,7 @@ def main() -> None:
     finally:
         write_kernel_log(spec)
     if part:
-        Path(spec["outcome"]).with_name(part["counts"]).write_text(kernel_links.counts(), encoding="ascii")
+        Path(spec["outcome"]).with_name(part["waited"]).write_text(kernel_links.waited_ns(), encoding="ascii")
     if REACHED.exists():
         (Path(spec["workdir"]) / MUTANTS).write_bytes(REACHED.read_bytes())
     if point.trace:

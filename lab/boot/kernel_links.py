@@ -36,9 +36,9 @@ def leave() -> None:
     _write("leave", "1")
 
 
-def counts() -> str:
-    """What it took (parameters/counts)."""
-    return (PARAMETERS / "counts").read_text(encoding="ascii")
+def waited_ns() -> str:
+    """How long this kernel waited for the others, of the machine's time."""
+    return (PARAMETERS / "waited_ns").read_text(encoding="ascii")
 
 
 def _write(name: str, text: str) -> None:

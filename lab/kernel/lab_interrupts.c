@@ -363,8 +363,10 @@ int __wrap___dev_forward_skb(struct net_device *dev, struct sk_buff *skb)
 	if (testctl_apart && skb_cloned(skb)) {
 		u32 truesize = skb->truesize;
 
-		if (pskb_expand_head(skb, 0, 0, GFP_ATOMIC))
+		if (pskb_expand_head(skb, 0, 0, GFP_ATOMIC)) {
+			kfree_skb(skb);
 			return NET_RX_DROP;
+		}
 		skb->truesize = truesize;
 	}
 	return __real___dev_forward_skb(dev, skb);

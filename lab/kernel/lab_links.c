@@ -33,8 +33,7 @@
  *	join	write: begin together; returns when all have
  *	done	write "STAGE", 0 or 1: this kernel has come that far; returns, in virtual time, when all have
  *	leave	write: no longer wait for the others, and drop what comes
- *	counts	read "name=value" lines: packets sent, how often this kernel waited for others, and for how many ns of the
- *		machine's clock
+ *	waited_ns	read: how long this kernel waited for others, by the machine's clock
  *
  * testctl_links.apart=1 on the command line (lab_links.h) is for comparing the packets of several kernels with one's.
  */
@@ -186,11 +185,8 @@ static LIST_HEAD(arrived);
 static u64 done_kernels[STAGES];
 static DECLARE_WAIT_QUEUE_HEAD(all_done);
 
-static struct {
-	u64 packets;
-	u64 waits;
-	u64 waited_ns;
-} counts;
+static u64 waited_ns;
+module_param(waited_ns, ullong, 0400);
 
 static void receive_arrived(struct tasklet_struct *unused);
 static DECLARE_TASKLET(receiver, receive_arrived);
@@ -480,8 +476,7 @@ static void block(u64 next_ns)
 	wake(kernels);
 	if (!waits)
 		return;
-	counts.waits++;
-	counts.waited_ns -= machines_ns();
+	waited_ns -= machines_ns();
 	for (spins = shared->spins; spins && load(&me->word) == word; spins--)
 		__builtin_ia32_pause();
 	store(&me->asleep, 1);
@@ -489,7 +484,7 @@ static void block(u64 next_ns)
 	while (load(&me->word) == word)
 		syscall(SYS_FUTEX, &me->word, FUTEX_WAIT, word, NULL, NULL, 0);
 	store(&me->asleep, 0);
-	counts.waited_ns += machines_ns();
+	waited_ns += machines_ns();
 }
 
 void testctl_links_advance(unsigned long long ns)
@@ -635,7 +630,6 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 			copy_in(ring, at, skb_frag_address(&info->frags[i]), frag[i]);
 			at += frag[i];
 		}
-		counts.packets++;
 		end_record(link->kernel, ring, &record);
 	}
 	local_irq_restore(flags);
@@ -898,12 +892,3 @@ static int leave(const char *value, const struct kernel_param *param)
 
 static const struct kernel_param_ops leave_ops = { .set = leave };
 module_param_cb(leave, &leave_ops, NULL, 0200);
-
-static int get_counts(char *to, const struct kernel_param *param)
-{
-	return scnprintf(to, PAGE_SIZE, "packets=%llu\nwaits=%llu\nwaited_ns=%llu\n", counts.packets, counts.waits,
-			 counts.waited_ns);
-}
-
-static const struct kernel_param_ops counts_ops = { .get = get_counts };
-module_param_cb(counts, &counts_ops, NULL, 0400);

@@ -22,8 +22,8 @@ from testctl.system.process_groups import end
 from testctl.system.subprocesses import Process, wait
 from testctl.testbeds.network import device
 
-COUNTS = "links"
-"""The file in a part's directory with what its synchronisation took, "name=value" lines (lab/kernel/lab_links.c)."""
+WAITED = "waited"
+"""The file in a part's directory with how many ns its kernel waited for the others (lab/kernel/lab_links.c)."""
 
 
 def run_parts(
@@ -49,7 +49,7 @@ def run_parts(
         homes = [home / str(index) for index in range(len(point.parts))]
         for index, (own, kernel) in enumerate(zip(homes, kernels, strict=True)):
             own.mkdir()
-            part = {"index": index, "memory": str(shared), "counts": COUNTS, "links": _links(point, cuts, index)}
+            part = {"index": index, "memory": str(shared), "waited": WAITED, "links": _links(point, cuts, index)}
             raw = workdir.resolve()
             spec = machine.orders_of(own, point, raw, "point", [own, raw], {"part": part})
             cpu = held.enter_context(own_processor())
@@ -69,10 +69,9 @@ def run_parts(
 
 def _waited_s(home: Path) -> float:
     """How long a kernel waited for the others, of the machine's time; 0 where it ended before it could say so."""
-    if not (home / COUNTS).exists():
+    if not (home / WAITED).exists():
         return 0.0
-    lines = (home / COUNTS).read_text(encoding="ascii").splitlines()
-    return int(dict(line.split("=") for line in lines)["waited_ns"]) / 1e9
+    return int((home / WAITED).read_text(encoding="ascii")) / 1e9
 
 
 def _wait_for_all(
