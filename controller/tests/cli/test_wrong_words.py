@@ -137,6 +137,7 @@ new empty
 new none/plan.yaml
 new ''
 new .yaml
+run plan.yaml --on sender
 run plan.yaml --failed-in none
 run plan.yaml --failed-in file
 run plan.yaml --failed-in damaged

@@ -7,8 +7,6 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,7 +76,7 @@ def bisect(
         raise PlanError(f"--source {source}: want a git checkout of a kernel tree; there is no such directory")
     ends = [_commit(tree, option, revision) for option, revision in (("--good", good), ("--bad", bad))]
     repository.between(tree, *ends)
-    plan = _plan(partial(load, file, "lab", sets, SOURCE, max_points, without, on or "hosts"), point, criterion)
+    plan = _chosen(load(file, "lab", sets, SOURCE, max_points, without, on or "hosts"), point, criterion)
     name = f"{plan.name}-{ends[0].id[:12]}-{ends[1].id[:12]}"
     directory = out or Path("results") / "bisect" / name
     _begin(directory, resume)
@@ -123,9 +121,8 @@ def _commit(tree: Path, option: str, revision: str) -> Commit:
         raise PlanError(f"{option}: {error}") from error
 
 
-def _plan(loaded: Callable[[], Plan], point: str, criterion: Criterion) -> Plan:
-    """The plan on the kernels of the tree, or the one point of it."""
-    plan = loaded()
+def _chosen(plan: Plan, point: str, criterion: Criterion) -> Plan:
+    """The plan, or the one point of it."""
     names = [expectation.name for expectation in plan.expectations]
     if criterion.expect and criterion.expect not in names:
         raise PlanError(f"--expect {criterion.expect!r}: want an expectation of the plan; there are: "

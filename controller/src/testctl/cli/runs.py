@@ -184,7 +184,7 @@ def run(
     wait_s = seconds("--wait", wait)
     changed = since(source, affected_by) if affected_by is not None else None
     if on is not None and (source is None or changed is not None):
-        raise PlanError("--on: it says whose kernel is that of --source, and goes without --affected-by")
+        raise PlanError(f"--on {on}: want --source, whose kernel it is for, and no --affected-by")
     named = kernel if source is None or kernel is not None else SOURCE
     chosen = load(file, testbed, sets, named, max_points, without, on or "hosts")
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
