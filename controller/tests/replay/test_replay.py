@@ -103,17 +103,22 @@ def test_what_differs_from_the_run(run: Run, key: str, said: tuple[str, ...]) ->
     assert [word for word in differences(run, run.points[0], key) if "then" not in word] == list(said)
 
 
+def _build(kernels: Path, name: str, *keys: str) -> None:
+    """What is read of a kernel in the cache before it boots; the last one is that of the name."""
+    for key in keys:
+        (kernels / f"{name}-{key}").mkdir(parents=True)
+        for file, text in {"linux": "", SYSCTLS: "net.ipv4.tcp_ecn", FIXED: "net.core.x", CCS: "cubic\nreno"}.items():
+            (kernels / f"{name}-{key}" / file).write_text(text)
+    (kernels / f"{name}.name").write_text(f"{name}-{keys[-1]}")
+
+
 def test_the_kernel_is_that_of_the_run_whatever_was_built_last(
     tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Both are of --source, under one name; which one is reported before the point runs."""
     first, last = "0" * 16, "1" * 16
     kernels = tmp_path / "cache" / "kernels"
-    for key in (first, last):
-        (kernels / f"source-{key}").mkdir(parents=True)
-        for file, text in {"linux": "", SYSCTLS: "net.ipv4.tcp_ecn", FIXED: "net.core.x", CCS: "cubic\nreno"}.items():
-            (kernels / f"source-{key}" / file).write_text(text)
-    (kernels / "source.name").write_text(f"source-{last}")
+    _build(kernels, "source", first, last)
     (point, *_) = load_plan(PLAN, overrides=["hosts.kernel=source"]).points
     passed = Judgement("pass")
     found = replace(run.points[0], verdict_file=VerdictFile(point.id, passed, passed, code_key=f"{first}-c-p"))
@@ -124,6 +129,24 @@ def test_the_kernel_is_that_of_the_run_whatever_was_built_last(
     said = capsys.readouterr().err
     assert said.startswith(f"the kernel of the run, source-{first}, is not in the cache any more: point ")
     assert f"runs on source-{last}, and may differ" in said
+
+
+def test_each_of_several_kernels_is_that_of_the_run(
+    tmp_path: Path, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The receiver's is gone: it is another one then, and only it is reported."""
+    first, last = "0" * 16, "1" * 16
+    _build(tmp_path / "cache" / "kernels", "new", first, last)
+    _build(tmp_path / "cache" / "kernels", "old", last)
+    words = ["sender.kernel=new", "receiver.kernel=old", "switch.delay=5us"]
+    (point, *_) = load_plan(PLAN, overrides=words).points
+    passed = Judgement("pass")
+    found = replace(run.points[0], verdict_file=VerdictFile(point.id, passed, passed, code_key=f"{first},{first}-c-p"))
+    lab = lab_for(found, point, False)
+    assert {name: kernel.key for name, kernel in lab.kernels.items()} == {"new": first, "old": last}
+    said = capsys.readouterr().err
+    assert said.startswith(f"the kernel of the run, old-{first}, is not in the cache any more: point ")
+    assert said.count("the kernel of the run") == 1
 
 
 def test_versions_are_named_with_the_difference(run: Run) -> None:
