@@ -254,16 +254,18 @@ tuples:
     ("taken", "code", "says"),
     [("44k", 0, "1 pass"), ("64k", 3, "/dev/shm: want space for the semaphores of workers; No space left on device")],
 )
-def test_where_dev_shm_is_full_the_kernels_memory_is_elsewhere(
-    tmp_path: Path, taken: str, code: int, says: str
-) -> None:
+def test_a_full_dev_shm(tmp_path: Path, taken: str, code: int, says: str) -> None:
+    """The kernels' memory is elsewhere then, but not the semaphores of workers."""
+    inside = ["unshare", "--user", "--map-root-user", "--mount"]
+    if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces for users here")
     text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
     plan = tmp_path / "plan.yaml"
     plan.write_text(text.replace("ALONE", "own"), encoding="utf-8")
     there = f'mount -t tmpfs -o size=64k none /dev/shm; head -c {taken} /dev/zero > /dev/shm/other; exec "$@"'
     argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
     done = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", there, "sh", *argv],
+        [*inside, "sh", "-ec", there, "sh", *argv],
         cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr
