@@ -199,6 +199,15 @@ def test_the_window_is_reduced_once_in_a_round_trip(una: int, state: str, count:
     assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
 
 
+@pytest.mark.parametrize(("state", "count"), [("loss", 0), ("recovery", 1)])
+def test_a_lost_retransmission_after_a_timeout_reduces_the_window_again(state: str, count: int) -> None:
+    """RFC 5681, 4.3."""
+    first = "20000 timeout loss una 0 nxt 9000 cwnd 1 ssthresh 5 pipe 0 prior 9 delivered 2\n"
+    second = f"21000 ack {state} una 1000 nxt 9000 cwnd 6 ssthresh 5 pipe 3 prior 9 delivered 3\n"
+    third = "22000 ack recovery una 2000 nxt 9000 cwnd 5 ssthresh 3 pipe 3 prior 3 delivered 4\n"
+    assert violations("reduction-once", FIRST, trace=SENT + first + second + third) == count
+
+
 @pytest.mark.parametrize(
     ("cc", "ssthresh", "count"), [("reno", 5, 0), ("reno", 6, 1), ("cubic", 7, 0), ("cubic", 8, 1), ("bic", 7, 0)]
 )

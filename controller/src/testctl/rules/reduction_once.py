@@ -7,17 +7,18 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import LOSS, OPEN, Events
+from testctl.rules.core.windows import LOSS, OPEN, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
-    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again.",
+    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again, or a "
+    "retransmission after one that is lost too.",
     source="RFC 6582, 3.2",
     level="MUST",
     needs=("tcp_events",),
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
     linux="CUBIC's HyStart ends slow start before a loss, with ssthresh at the window: hystart_update(). A loss may "
-    "follow at once.",
+    "follow at once. In recovery it also does so, where PRR's window is below ssthresh; that breaks the rule.",
 )
 
 
@@ -33,7 +34,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]
     inside = events["snd_una"][at[1:]] < events["snd_nxt"][at[:-1]]
     raised = np.cumsum((events["ssthresh"] > events.before("ssthresh")) & events.follows)  # by an undo
-    broken[at[1:]] = same & inside & (events["state"][at[1:]] != LOSS) & (raised[at[1:]] == raised[at[:-1]])
+    # RFC 5681, 4.3: a retransmission that is lost lowers it once more.
+    again = (events["state"] == RECOVERY) & (events.before("state") == LOSS)
+    timed = (events["state"] == LOSS) | again
+    broken[at[1:]] = same & inside & ~timed[at[1:]] & (raised[at[1:]] == raised[at[:-1]])
     return events.where(
         broken,
         lambda event: (

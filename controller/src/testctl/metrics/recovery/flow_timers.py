@@ -137,12 +137,13 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
     """(timeouts, probes, packets of new data that were probes or the application's) by the kernel's trace.
 
     A probe is a retransmission outside of recovery and loss states; or new data with data in flight that no ACK let go,
-    beyond the window, or where the application is greedy about two round trips after the event before, or when the
-    timer of the first outstanding packet would have run out.
+    beyond the window some time after the departure before, or where the application is greedy about two round trips
+    after the event before, or when the timer of the first outstanding packet would have run out.
     """
     events, names = traced_columns(flow.records, flow.name), traced_names(flow.records, flow.name)
     open_state = events["state"] < RECOVERY
     again = int((open_state & (names == "retransmit")).sum())
+    fins = {trace.conn: trace.fin + 1 for trace in traces(flow) if trace.fin >= 0}
     timeouts, late, full = 0, 0, 0
     for conn in np.unique(events["conn"]):
         own = events["conn"] == conn
@@ -160,8 +161,11 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= ALMOST * (before + rto_min_ns(flow)))
         beyond = (events["pipe"] > events["cwnd"])[own]
         nxt = events["snd_nxt"][own]
-        fin = np.diff(nxt, prepend=nxt[0]) == 1  # which does not wait for the window
-        waited = new & ((quiet > FLOOR_NS) & due | (quiet > 0) & beyond & ~fin)
+        # A FIN does not wait for the window, with data or without.
+        fin = (np.diff(nxt, prepend=nxt[0]) == 1) | (nxt == fins.get(conn, -1))
+        departed = np.where(sent | (names[own] == "retransmit"), time_ns, 0)
+        since = time_ns - np.append(0, np.maximum.accumulate(departed)[:-1])
+        waited = new & ((quiet > FLOOR_NS) & due | (since > FLOOR_NS) & beyond & ~fin)
         late += int(waited.sum())
         full += int((waited & beyond).sum())
     sure = late if greedy(flow) else full
