@@ -109,7 +109,7 @@ def test_what_a_point_executes_is_counted_and_no_packet_is_another(tmp_path: Pat
     files = json.loads(call("coverage", str(runs["first"]), "--json"))["files"]
     assert files["net/ipv4/tcp_input.c"]["lines"]["reached"] > 800
     assert files["net/ipv4/tcp_vegas.c"]["functions"]["reached"] == 0
-    assert call("coverage", str(runs["first"]), str(runs["second"])).startswith("0 of ")
+    assert call("coverage", str(runs["first"]), str(runs["second"]), "--alone").startswith("0 of ")
     (line,) = [
         number
         for number, text in enumerate((kernel_sources() / "net/ipv4/tcp_input.c").read_text().splitlines(), 1)
@@ -132,3 +132,58 @@ def kernel_sources() -> Path:
     kernel = built(f"{VERSION}-coverage")
     assert kernel is not None
     return kernel.directory / SOURCES
+
+
+PARTS = """
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+  - [sender, kernel, "{}"]
+  - [receiver, kernel, "{}"]
+  - [all, partition, {}]
+  - [switch, delay, 2ms]
+  - [switch, rate, 100mbit]
+  - [switch, fate, drop data 30 of bulk]
+  - [bulk, duration, 100ms]
+"""
+
+
+@variant("coverage")
+def test_several_kernels_count_each_what_it_executes(tmp_path: Path) -> None:
+    """The same code as one kernel for all, and of one side what that side alone executes."""
+    counts = f"{VERSION}-coverage"
+    functions, digests = {}, {}
+    for name, sender, receiver, partition in (
+        ("one", counts, counts, "shared"),
+        ("each", counts, counts, "own"),
+        ("sender's", counts, VERSION, "own"),
+        ("none", VERSION, VERSION, "own"),
+    ):
+        (tmp_path / "plan.yaml").write_text(PARTS.format(sender, receiver, partition))
+        run = tmp_path / name
+        call("run", str(tmp_path / "plan.yaml"), "--out", str(run))
+        digests[name] = json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"]
+        if name != "none":
+            file = coverage_of(load_run(run)).files["net/ipv4/tcp_input.c"]
+            functions[name] = {function for (function, _), executed in file.functions.items() if executed.any()}
+    assert digests["each"] == digests["sender's"] == digests["none"]
+    assert functions["one"] == functions["each"]
+    assert functions["sender's"] < functions["each"]
+    assert "tcp_enter_recovery" in functions["sender's"]
+    assert "tcp_data_queue_ofo" in functions["each"] - functions["sender's"]
+    wrong = call("coverage", str(tmp_path / "each"), "--kernel", "6.1-coverage", code=2)
+    assert "got none on 6.1-coverage" in wrong
+
+
+@variant("trace")
+def test_a_trace_has_the_events_of_each_of_several_kernels(tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(PARTS.format(VERSION, VERSION, "own"))
+    call("run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "run"))
+    said = call("replay", str(tmp_path / "run"), "--trace", "tcp:*", "--out", str(tmp_path / "again"))
+    assert "the same: " in said
+    (trace,) = (tmp_path / "again").glob("points/*/kernel.trace")
+    sender, receiver = re.split("^# receiver$", trace.read_text(), flags=re.MULTILINE)
+    assert sender.startswith("# sender\n")
+    assert " tcp_retransmit_skb: " in sender
+    assert " tcp_rcvbuf_grow: " in receiver or " tcp_rcv_space_adjust: " in receiver
+    assert " tcp_retransmit_skb: " not in receiver

@@ -193,9 +193,11 @@ def main() -> None:
         LOG_TIMES.write_text("Y", encoding="ascii")
     network.build(point.topology, point.backend, commands.run, sums=network.sums_matter(point))
     names = point.topology.entities
+    prefix = ""
     if part := spec.get("part"):
         kernel_links.cut(part)
         names = point.parts[part["index"]].entities
+        prefix = f"{names[0]}."  # of this kernel's files
     step_ended("network")
     load_code(point)
     fill_no_more()
@@ -227,11 +229,11 @@ def main() -> None:
     if REACHED.exists():
         (Path(spec["workdir"]) / MUTANTS).write_bytes(REACHED.read_bytes())
     if point.trace:
-        tracing.write(Path(spec["workdir"]) / TRACE)
+        tracing.write(Path(spec["workdir"]) / f"{prefix}{TRACE}")
     if passing.counted is not None:
-        passing.counted.write(Path(spec["workdir"]) / COVERAGE)
+        passing.counted.write(Path(spec["workdir"]) / f"{prefix}{COVERAGE}")
     if point.kernel_log:
-        (Path(spec["workdir"]) / (f"{names[0]}.{KERNEL_LOG}" if part else KERNEL_LOG)).write_bytes(kernel_log())
+        (Path(spec["workdir"]) / f"{prefix}{KERNEL_LOG}").write_bytes(kernel_log())
 
 
 def write_kernel_log(spec: dict[str, Any]) -> None:

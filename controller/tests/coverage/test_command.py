@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,10 @@ def test_a_run_without_counters_and_one_of_a_kernel_that_is_gone(tmp_path: Path)
     result = CliRunner().invoke(app, ["coverage", str(run.path)])
     assert isinstance(result.exception, PlanError)
     assert "want points on a kernel that counts what it executes, as of testctl run PLAN" in str(result.exception)
-    (run.points[0].path / layout.COVERAGE).write_bytes(b"none")
+    of_point = run.points[0].path
+    spec = json.loads((of_point / layout.POINT).read_text(encoding="utf-8"))
+    (of_point / layout.POINT).write_text(json.dumps(spec | {"kernel": "6.12-coverage-gone"}), encoding="utf-8")
+    (of_point / layout.COVERAGE).write_bytes(b"none")
     result = CliRunner().invoke(app, ["coverage", str(run.path)])
     assert isinstance(result.exception, TestbedError)
     assert "not built here any more, so its counters can't be read" in str(result.exception)

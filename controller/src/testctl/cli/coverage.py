@@ -43,6 +43,9 @@ def coverage(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="DIR", help="write the sources as pages, each line with its points")
     ] = None,
+    kernel: Annotated[
+        str | None, typer.Option("--kernel", metavar="NAME", help="of several kernels that counted, the one to show")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """What of the kernel the points of runs executed while the traffic passed: lines, branches, functions.
@@ -58,10 +61,10 @@ def coverage(
         raise PlanError(f"--alone: want two runs; got {len(runs)}")
     loaded = [load_run(run) for run in runs]
     if alone:
-        first, second = (coverage_of(run) for run in loaded)
+        first, second = (coverage_of(run, name=kernel) for run in loaded)
         _print_alone(first, second, [file.name for file in _chosen(first, files or [DEFAULT_FILES])], as_json)
         return
-    counted = coverage_of(*loaded)
+    counted = coverage_of(*loaded, name=kernel)
     chosen = _chosen(counted, files or [DEFAULT_FILES])
     if line is not None:
         _print_line([point for run in loaded for point in run.points], counted, line, as_json)

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from testctl_agent.spec.errors import PlanError, TestbedError
 
+from testctl.core.point import PointSpec
 from testctl.coverage.graph import Counts, executed
 from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.lab.built import built
@@ -83,51 +84,73 @@ class Coverage:
         return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 
 
-def coverage_of(*runs: Run, kernel: Kernel | None = None, since_boot: bool = False) -> Coverage:
+def coverage_of(
+    *runs: Run, kernel: Kernel | None = None, name: str | None = None, since_boot: bool = False
+) -> Coverage:
     """What the traffic of the points of one or several runs executed.
 
     kernel      the runs', if not the one that was built last of its name
+    name        of the kernel, where points have several
     since_boot  count what was executed before the traffic too
 
     Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone.
     """
     points: list[RunPoint] = []
     for run in runs:
-        counting = [point for point in run.points if (point.path / layout.COVERAGE).is_file()]
+        counting = [point for point in run.points if (name in _files(point) if name else _files(point))]
         if not counting:
             raise PlanError(
                 f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
-                "--kernel 6.12-coverage; got none"
+                f"--kernel 6.12-coverage; got none{f' on {name}' if name else ''}"
             )
         points += counting
-    names = sorted({str(point.point.get("kernel")) for point in points})
+    names = [name] if name else sorted({of_kernel for point in points for of_kernel in _files(point)})
     where = ", ".join(str(run.path) for run in runs)
     if len(names) > 1:
-        raise PlanError(f"{where}: want one kernel that counts; got {', '.join(names)}")
+        raise PlanError(f"{where}: --kernel: want one of {', '.join(names)}, which counted; got none")
     kernel = kernel or built(names[0])
     if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
-    counters = [_counters(point.path / layout.COVERAGE) for point in points]
+    counters = [[_counters(path) for path in _files(point)[names[0]]] for point in points]
     prefixes = ("", _BEFORE) if since_boot else ("",)
     files: dict[str, SourceFile] = {}
     for notes in sorted((kernel.directory / NOTES).rglob("*.gcno")):
-        name = str(notes.relative_to(kernel.directory / NOTES).with_suffix(""))
+        compiled_as = str(notes.relative_to(kernel.directory / NOTES).with_suffix(""))
         functions = functions_of(compiled := notes.read_bytes(), str(notes))
-        for point, data in zip(points, counters, strict=True):
-            if name in data and data[name][_STAMP] != compiled[_STAMP]:
-                raise TestbedError(f"{point.path}: {name} was counted by another build of kernel {names[0]}")
-        of_object = [[counters_of(data[prefix + name], f"{point.path}: {name}") if prefix + name in data else {}
-                      for point, data in zip(points, counters, strict=True)] for prefix in prefixes]  # fmt: skip
+        of_points: list[list[Mapping[tuple[int, int, int], Sequence[int]]]] = []
+        for point, of_kernels in zip(points, counters, strict=True):
+            if any(data.get(compiled_as, compiled)[_STAMP] != compiled[_STAMP] for data in of_kernels):
+                raise TestbedError(f"{point.path}: {compiled_as} was counted by another build of kernel {names[0]}")
+            counted_in = [data[prefix + compiled_as] for data in of_kernels for prefix in prefixes
+                          if prefix + compiled_as in data]  # fmt: skip
+            of_points.append([counters_of(data, f"{point.path}: {compiled_as}") for data in counted_in])
         for function in functions:
             counted = sum(arc.counted for arc in function.arcs)
             executions = np.zeros((len(points), counted), np.int64)
-            for of_points in of_object:
-                columns = [values.get(function.key, (0,) * counted) for values in of_points]
-                if wrong := [len(column) for column in columns if len(column) != counted]:
-                    raise TestbedError(f"{where}: {name}: want {counted} counters of {function.name}(); got {wrong[0]}")
-                executions += np.array(columns, np.int64).reshape(executions.shape)
+            for row, of_point in zip(executions, of_points, strict=True):
+                for values in of_point:
+                    column = values.get(function.key, (0,) * counted)
+                    if len(column) != counted:
+                        raise TestbedError(
+                            f"{where}: {compiled_as}: want {counted} counters of {function.name}(); got {len(column)}"
+                        )
+                    row += column
             add_function(files, function, executions.T)
     return Coverage(names[0], [point.id for point in points], files, kernel.directory / SOURCES)
+
+
+def _files(point: RunPoint) -> dict[str, list[Path]]:
+    """The files with the counters of each of a point's kernels that counts: one, or one for each part on it."""
+    try:
+        spec = PointSpec.from_json(point.point)
+    except ValueError as error:
+        raise TestbedError(f"{point.path / layout.POINT}: {error}") from error
+    files: dict[str, list[Path]] = {}
+    for kernel, prefix in [(part.kernel, f"{part.entities[0]}.") for part in spec.parts] or [(spec.kernel, "")]:
+        path = point.path / layout.safe_name(f"{prefix}{layout.COVERAGE}", "file")
+        if path.is_file():
+            files.setdefault(kernel, []).append(path)
+    return files
 
 
 def _counters(path: Path) -> dict[str, bytes]:

@@ -135,6 +135,6 @@ def _analyse(
         violations=analysis.violations,
         answers=analysis.answers,
         captures=captures if keep_captures else {},
-        more={layout.COVERAGE: counters} if (counters := workdir / "raw" / layout.COVERAGE).exists() else {},
+        more={path.name: path for path in (workdir / "raw").glob(f"*{layout.COVERAGE}")},
         analysis=analysis_keys(),
     )

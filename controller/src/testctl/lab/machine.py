@@ -61,7 +61,7 @@ CASE_SEED = 1
 LOOK_S = 0.1
 """How often the output of a lab's programs is read."""
 
-KERNEL_LOG = "kernel.log"
+KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 """File in the lab's own directory: the kernel's taints and its messages."""
 
 LOG_BUFFER = "1M"

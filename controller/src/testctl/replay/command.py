@@ -17,11 +17,11 @@ from testctl.execution.finish import complete
 from testctl.execution.options import Options
 from testctl.execution.point import keep, measure
 from testctl.lab.built import by_key
-from testctl.lab.machine import BOOT_NS, t0_ns
+from testctl.lab.machine import BOOT_NS, KERNEL_LOG, TRACE, t0_ns
 from testctl.plan import Plan, Point
 from testctl.plan.subset import subset
 from testctl.replay.identity import Identity, identity
-from testctl.replay.instruments import KERNEL_LOG, TRACE, InstrumentedLab, Instruments
+from testctl.replay.instruments import InstrumentedLab, Instruments
 from testctl.replay.variants import relative_to, with_tracepoints
 from testctl.results import Run, RunPoint, RunWriter, layout, load_point
 from testctl.results.provenance import plan_of, point_of

@@ -12,7 +12,6 @@ from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
 from testctl.testbeds.point_spec import port_list
 
-KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
 WHOLE_BYTES = 262144
 """Above the size of every packet, merged ones included."""
 

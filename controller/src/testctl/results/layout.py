@@ -48,7 +48,8 @@ ANSWERS = "answers.json"
 """What came of the plan's conditions over the trace."""
 CAPTURES = "captures"
 COVERAGE = "kernel.coverage"
-"""What of its kernel a point executed (lab/boot/coverage.py)."""
+"""What of its kernel a point executed (lab/boot/coverage.py); of one of several, behind the name of its first host or
+switch and a dot."""
 TRACEBACK = "traceback.txt"
 """Traceback of a point that ended in a bug."""
 

@@ -37,8 +37,6 @@ def run_parts(
     parameters: Sequence[str] = (),
 ) -> Outcome:
     """As machine.run_point, with a kernel for each of the point's parts."""
-    if point.trace or point.counts_coverage:
-        raise TestbedError("tracepoints and coverage: want one kernel for all; the point has several")
     cuts = shared_time.cuts(point, point.parts)
     memory_mb = memory.lab_mb(point)
     with ExitStack() as held:
@@ -51,14 +49,16 @@ def run_parts(
             own.mkdir()
             part = {"index": index, "memory": str(shared), "waited": WAITED, "links": _links(point, cuts, index)}
             raw = workdir.resolve()
-            spec = machine.orders_of(own, point, raw, "point", [own, raw], {"part": part})
+            here = replace(point, kernel=point.parts[index].kernel)
+            spec = machine.orders_of(own, here, raw, "point", [own, raw], {"part": part})
             cpu = held.enter_context(own_processor())
             process = machine.boot(own, kernel, spec, memory_mb, program, cpu, code, seccomp, parameters)
             held.callback(end, process)
             processes.append(process)
         if failed := _wait_for_all(point, processes, homes, shared, wall_limit_s):
             return failed
-        _join_logs(point, workdir)
+        for name in (machine.KERNEL_LOG, machine.TRACE):
+            _join(name, point, workdir)
         outcomes = [machine.outcome_in(own, point, process) for own, process in zip(homes, processes, strict=True)]
         waited = {
             f"waited: {', '.join(part.entities)}": _waited_s(own) for part, own in zip(point.parts, homes, strict=True)
@@ -98,18 +98,18 @@ def _wait_for_all(
     return failed[min(failed)] if failed else None
 
 
-def _join_logs(point: PointSpec, workdir: Path) -> None:
-    """What the parts' kernels logged, where they were to, in the file of a lab with one kernel."""
-    logs = {part.entities: workdir / f"{part.entities[0]}.{machine.KERNEL_LOG}" for part in point.parts}
+def _join(name: str, point: PointSpec, workdir: Path) -> None:
+    """What the parts' kernels logged or traced, where they were to, in the file of a lab with one kernel."""
+    files = {part.entities: workdir / f"{part.entities[0]}.{name}" for part in point.parts}
     texts = [
-        f"# {', '.join(names)}\n{log.read_text(encoding='utf-8', errors='replace')}"
-        for names, log in logs.items()
-        if log.exists()
+        f"# {', '.join(names)}\n{file.read_text(encoding='utf-8', errors='replace')}"
+        for names, file in files.items()
+        if file.exists()
     ]
     if texts:
-        (workdir / machine.KERNEL_LOG).write_text("".join(texts), encoding="utf-8")
-    for log in logs.values():
-        log.unlink(missing_ok=True)
+        (workdir / name).write_text("".join(texts), encoding="utf-8")
+    for file in files.values():
+        file.unlink(missing_ok=True)
 
 
 def _links(point: PointSpec, cuts: Sequence[shared_time.Cut], index: int) -> list[dict[str, Any]]:
