@@ -183,10 +183,10 @@ def test_an_undo_restores_the_window(ssthresh: int, count: int) -> None:
     assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
 
 
-@pytest.mark.parametrize(("ssthresh", "count"), [(10, 0), (9, 1)])
-def test_the_end_of_slow_start_is_no_reduction(ssthresh: int, count: int) -> None:
+@pytest.mark.parametrize(("state", "count"), [("open", 0), ("cwr", 1)])
+def test_what_a_congestion_control_does_by_itself_is_no_reduction(state: str, count: int) -> None:
     """RFC 9406, 4.3."""
-    first = f"20000 ack open una 0 nxt 9000 cwnd 10 ssthresh {ssthresh} pipe 8 prior 9 delivered 2\n"
+    first = f"20000 ack {state} una 0 nxt 9000 cwnd 10 ssthresh 9 pipe 8 prior 9 delivered 2\n"
     second = "21000 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 7 pipe 3 prior 9 delivered 9\n"
     assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
 
@@ -225,6 +225,9 @@ def test_no_more_is_sent_in_recovery_than_was_delivered() -> None:
     twice = ack + again.format(6, 5) + again.format(7, 6)
     assert violations("prr-bound", FIRST, trace=SENT + twice) == 0
     assert violations("prr-bound", FIRST, trace=SENT + twice + again.format(8, 7)) == 1
+    marked = ack.replace("recovery", "cwr") + ack.replace("20000", "20001").replace("delivered 2", "delivered 3")
+    more = [again.format(pipe, pipe - 1).replace("delivered 2", "delivered 3") for pipe in (6, 7, 8)]
+    assert violations("prr-bound", FIRST, trace=SENT + marked + "".join(more)) == 0
     other = {"a": {"cc": "reno_halving"}}
     assert found("prr-bound", FIRST, settings=other, events=events(SENT + twice)).undecided
 

@@ -210,6 +210,23 @@ def test_nagle_lets_a_loss_probe_pass_and_what_has_data_behind_it() -> None:
     assert found("nagle", talk.format(45000, "46000 a > A 1200:2200 ack 0"), options=on).count == 0
 
 
+def test_nagle_lets_new_data_pass_that_asks_whether_a_timeout_was_spurious() -> None:
+    """RFC 5682, 2.1, step 2b."""
+    talk = (
+        HELLO
+        + """
+        20000 a > A 0:1000 ack 0
+        20000 a > PA 1000:1100 ack 0
+        {}
+        260000 a < A ack 1000
+        260000 a > PA 1100:1200 ack 0
+        265000 a < A ack 1200
+        """
+    )
+    assert found("nagle", talk.format("250000 a > A 0:1000 ack 0"), options={"nodelay": False}).count == 0
+    assert found("nagle", talk.format("250000 a < A ack 0"), options={"nodelay": False}).count == 1
+
+
 def test_nagle_does_not_know_what_the_window_holds_back() -> None:
     talk = """
         20000 a > A 0:1000 ack 0

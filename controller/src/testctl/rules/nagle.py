@@ -19,7 +19,8 @@ SPEC = RuleSpec(
     "data until the outstanding data has been acknowledged or until the TCP endpoint can send a full-sized segment",
     linux="It waits for small segments alone, not for full-sized ones (Minshall's variant, tcp_minshall_check(), since "
     "2.4). Nothing waits that has data queued behind it, such as what a window had cut (tcp_write_xmit()), nor the "
-    "FIN, nor a loss probe with new data (since 3.10, tcp_send_loss_probe()).",
+    "FIN, nor a loss probe with new data (since 3.10, tcp_send_loss_probe()), nor new data after a timeout's first ACK "
+    "(F-RTO, RFC 5682; tcp_xmit_recovery()).",
 )
 
 
@@ -44,8 +45,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     # Nothing was queued behind it if nothing new left before it was acknowledged, though the window had space.
     after = trace.following(fresh)
     last = ((after < 0) | (trace.una[after] >= end)) & (trace.edge - end >= space)
+    before = trace.latest(trace.out & trace.data)
+    answers_timeout = (before >= 0) & trace.board.again[before]
     return where(
-        small & waiting & last & ~trace.has(FIN) & ~_probes(trace, fresh, end),
+        small & waiting & last & ~trace.has(FIN) & ~answers_timeout & ~_probes(trace, fresh, end),
         lambda row: (
             f"sends {trace['length'][row]} bytes, which end in a small segment, while that up to "
             f"{trace.highest(end, small)[row]} is unacknowledged"

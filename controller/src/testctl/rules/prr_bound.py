@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events
+from testctl.rules.core.windows import CWR, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="prr-bound",
@@ -16,7 +16,8 @@ SPEC = RuleSpec(
     level="SHOULD",
     needs=("tcp_events",),
     quote="limit = MAX(prr_delivered - prr_out, DeliveredData) + MSS",
-    linux="The segment more is given only while the recovery makes progress, as in RFC 9937: tcp_cwnd_reduction().",
+    linux="The segment more is given only while the recovery makes progress, as in RFC 9937: tcp_cwnd_reduction(). A "
+    "recovery that follows a reduction for marks goes on with its numbers: tcp_enter_recovery().",
 )
 _OTHER_WAYS = ("rfc6675", "halving", "ub")
 """What variants of the testbed do in recovery instead: the part of their names after the last _."""
@@ -28,9 +29,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(f"{name} sends in recovery by a way of its own")
     events = Events(trace)
     ack = events.kind("ack")
-    inside = events["state"] == RECOVERY
-    # A recovery is a run of events in that state; what was delivered and sent counts from its first ACK on.
-    begins = inside & ~(events.follows & (events.before("state") == RECOVERY))
+    reduces = np.isin(events["state"], (CWR, RECOVERY))
+    # What was delivered and sent counts from the first ACK of a run of events in these states.
+    begins = reduces & ~(events.follows & np.isin(events.before("state"), (CWR, RECOVERY)))
     run = np.maximum.accumulate(np.where(begins, np.arange(len(events)), 0)) if len(events) else begins
     new = np.where(ack, events["delivered"] - events.before("delivered"), 0)
     sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))
@@ -41,6 +42,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     burst = total_sent - total_sent[last_ack]
     most = np.maximum(delivered - out, new[last_ack]) + 1
     return events.where(
-        inside & ~ack & (last_ack >= run) & (burst > most),
+        (events["state"] == RECOVERY) & ~ack & (last_ack >= run) & (burst > most),
         lambda at: f"{burst[at]} segments sent after an ACK in recovery; at most {most[at]} by what was delivered",
     )

@@ -7,18 +7,19 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import LOSS, OPEN, RECOVERY, Events
+from testctl.rules.core.windows import DISORDER, LOSS, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
-    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again, or a "
-    "retransmission after one that is lost too.",
+    must="Until what was sent before ssthresh was reduced is acknowledged, only a timeout reduces it again, or the "
+    "loss of a retransmission after one.",
     source="RFC 6582, 3.2",
     level="MUST",
     needs=("tcp_events",),
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
-    linux="CUBIC's HyStart ends slow start before a loss, with ssthresh at the window: hystart_update(). A loss may "
-    "follow at once. In recovery it also does so, where PRR's window is below ssthresh; that breaks the rule.",
+    linux="A congestion control may lower ssthresh by itself, as it leaves slow start (HyStart, Vegas, YeAH) or a "
+    "reduction (Westwood), and a loss or a mark may follow at once. HyStart does so in recovery too, where PRR's "
+    "window is below ssthresh; that breaks the rule.",
 )
 
 
@@ -27,8 +28,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("bbr has no ssthresh")
     events = Events(trace)
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
-    # RFC 9406: the end of slow start, at a window that is not reduced.
-    fewer &= (events["state"] != OPEN) | (events["ssthresh"] < events.before("cwnd"))
+    # Without a loss or a mark, as at the end of slow start (RFC 9406).
+    fewer &= events["state"] > DISORDER
     broken = np.zeros(len(events), np.bool_)
     at = np.flatnonzero(fewer)
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]
