@@ -179,7 +179,8 @@ def test_several_kernels_count_each_what_it_executes(tmp_path: Path) -> None:
 def test_a_trace_has_the_events_of_each_of_several_kernels(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PARTS.format(VERSION, VERSION, "own"))
     call("run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "run"))
-    said = call("replay", str(tmp_path / "run"), "--trace", "tcp:*", "--out", str(tmp_path / "again"))
+    (point,) = (path.name for path in (tmp_path / "run").glob("points/*"))
+    said = call("replay", str(tmp_path / "run"), point, "--trace", "tcp:*", "--out", str(tmp_path / "again"))
     assert "the same: " in said
     (trace,) = (tmp_path / "again").glob("points/*/kernel.trace")
     sender, receiver = re.split("^# receiver$", trace.read_text(), flags=re.MULTILINE)
