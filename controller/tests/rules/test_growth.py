@@ -183,6 +183,15 @@ def test_an_undo_restores_the_window(ssthresh: int, count: int) -> None:
     assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
 
 
+@pytest.mark.parametrize(("cwnd", "count"), [(10, 0), (9, 1)])
+def test_an_undo_may_leave_ssthresh_where_it_is(cwnd: int, count: int) -> None:
+    """RFC 3708: where the loss had not lowered it."""
+    reduced = "19000 ack recovery una 0 nxt 9000 cwnd 5 ssthresh 99 pipe 8 prior 9 delivered 2\n"
+    ended = "19500 ack open una 1000 nxt 9000 cwnd 5 ssthresh 99 pipe 8 prior 9 delivered 3\n"
+    undone = f"20000 ack open una 2000 nxt 9000 cwnd {cwnd} ssthresh 99 pipe 7 prior 9 delivered 4\n"
+    assert violations("growth-per-ack", FIRST, trace=SENT + reduced + ended + undone) == count
+
+
 @pytest.mark.parametrize(("state", "count"), [("open", 0), ("cwr", 1)])
 def test_what_a_congestion_control_does_by_itself_is_no_reduction(state: str, count: int) -> None:
     """RFC 9406, 4.3."""
@@ -209,7 +218,16 @@ def test_a_lost_retransmission_after_a_timeout_reduces_the_window_again(state: s
 
 
 @pytest.mark.parametrize(
-    ("cc", "ssthresh", "count"), [("reno", 5, 0), ("reno", 6, 1), ("cubic", 7, 0), ("cubic", 8, 1), ("bic", 7, 0)]
+    ("cc", "ssthresh", "count"),
+    [
+        ("reno", 5, 0),
+        ("reno", 6, 1),
+        ("cubic", 7, 0),
+        ("cubic", 8, 1),
+        ("bic", 7, 0),
+        ("scalable", 9, 0),
+        ("scalable", 10, 1),
+    ],
 )
 def test_a_loss_reduces_the_window(cc: str, ssthresh: int, count: int) -> None:
     """RFC 5681, 3.1; RFC 9438, 4.6."""
@@ -228,6 +246,9 @@ def test_no_more_is_sent_in_recovery_than_was_delivered() -> None:
     marked = ack.replace("recovery", "cwr") + ack.replace("20000", "20001").replace("delivered 2", "delivered 3")
     more = [again.format(pipe, pipe - 1).replace("delivered 2", "delivered 3") for pipe in (6, 7, 8)]
     assert violations("prr-bound", FIRST, trace=SENT + marked + "".join(more)) == 0
+    anew = again.format(6, 5) + "20001 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 4 pipe 5 prior 6 delivered 9\n"
+    after = "".join(again.format(pipe, pipe - 1).replace("delivered 2", "delivered 9") for pipe in (6, 7, 8))
+    assert violations("prr-bound", FIRST, trace=SENT + ack + anew + after) == 0
     other = {"a": {"cc": "reno_halving"}}
     assert found("prr-bound", FIRST, settings=other, events=events(SENT + twice)).undecided
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OPEN, Events
+from testctl.rules.core.windows import DISORDER, OPEN, Events
 
 SPEC = RuleSpec(
     name="growth-per-ack",
@@ -25,7 +27,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("bbr restores the window that it had before it probed for the RTT")
     events = Events(trace)
     calm = (events["state"] == OPEN) & (events.before("state") == OPEN) & events.follows
-    calm &= events["ssthresh"] <= events.before("ssthresh")  # an undo raises it
+    calm &= events["ssthresh"] <= events.before("ssthresh")  # an undo raises it, or leaves it where it was
+    reduces = (events["state"] > DISORDER) & (events.before("state") <= DISORDER) & events.follows
+    last = np.maximum.accumulate(np.where(reduces, np.arange(len(events)), -1)) if len(events) else reduces
+    calm &= (last < 0) | (events["conn"][last] != events["conn"]) | (events["cwnd"] != events.before("cwnd")[last])
     growth = events["cwnd"] - events.before("cwnd")
     delivered = events["delivered"] - events.before("delivered")
     return events.where(

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import FIN
 from testctl.rules.core.sender import TICK_NS, timeouts
-from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
+from testctl.rules.core.spec import SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -24,6 +24,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.cc.startswith("bbr") and not int(trace.settings.get("net.ipv4.tcp_sack", 1)):
+        return undecided("without SACK what BBR's pace held back looks like a timeout")
     board = trace.board
     time = trace["time_ns"]
     at = np.flatnonzero(timeouts(trace))

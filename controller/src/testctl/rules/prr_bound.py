@@ -32,6 +32,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     reduces = np.isin(events["state"], (CWR, RECOVERY))
     # What was delivered and sent counts from the first ACK of a run of events in these states.
     begins = reduces & ~(events.follows & np.isin(events.before("state"), (CWR, RECOVERY)))
+    # An ACK may end a recovery and begin another.
+    begins |= (
+        reduces & (events["ssthresh"] < events.before("ssthresh")) & (events["snd_una"] > events.before("snd_una"))
+    )
     run = np.maximum.accumulate(np.where(begins, np.arange(len(events)), 0)) if len(events) else begins
     new = np.where(ack, events["delivered"] - events.before("delivered"), 0)
     sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))

@@ -18,15 +18,16 @@ SPEC = RuleSpec(
     needs=("tcp_events",),
     quote="ssthresh = max (FlightSize / 2, 2*SMSS)",
     linux="Of the window, not of FlightSize: tcp_reno_ssthresh(); of Cubic (RFC 9438, 4.6) 717/1024 of it, of BIC "
-    "819/1024, of Scalable 7/8. Variants in lab/cc take FlightSize with what limited transmit has sent "
-    "(growth_reno.h), as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
+    "819/1024, of Scalable an eighth less, in whole segments. Variants in lab/cc take FlightSize with what limited "
+    "transmit has sent (growth_reno.h), as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
 )
-_FACTORS = {"reno": 0.5, "cubic": 717 / 1024, "bic": 819 / 1024, "scalable": 7 / 8}
+_PARTS = {"reno": 512, "cubic": 717, "bic": 819, "scalable": 896}
+"""1024ths of the window."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    factor = _FACTORS.get(trace.cc.partition("_")[0])
-    if factor is None:
+    name = trace.cc.partition("_")[0]
+    if name not in _PARTS:
         return undecided(f"the factor of {trace.cc or 'the congestion control'} is not known")
     events = Events(trace)
     begins = (events["state"] >= RECOVERY) & (events.before("state") <= DISORDER) & events.follows
@@ -34,7 +35,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if "_" in trace.cc and trace.mss:
         flight = -(-(events.before("snd_nxt") - events.before("snd_una")) // trace.mss)
         window = np.maximum(window, flight)
-    most = np.maximum(np.floor(window * factor), 2)
+    left = window - (window >> 3) if name == "scalable" else window * _PARTS[name] // 1024
+    most = np.maximum(left, 2)
     return events.where(
         begins & (events["ssthresh"] > most),
         lambda at: f"ssthresh is {events['ssthresh'][at]} after a loss with a window of {window[at]}",

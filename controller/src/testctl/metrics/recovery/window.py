@@ -63,7 +63,8 @@ def _traced(walk: Walk, episode: Episode) -> WindowAtExit | None:
     last = int(np.searchsorted(events["snd_una"][own], episode.point)) - 1
     if not 0 <= last < len(own) - 1 or events["state"][own[last]] != RECOVERY:
         return None
-    return WindowAtExit(int(events["cwnd"][own[last]]), int(events["ssthresh"][own[last]]), "trace")
+    cwnd, ssthresh = int(events["cwnd"][own[last]]), int(events["ssthresh"][own[last]])
+    return WindowAtExit(cwnd, ssthresh, "trace") if ssthresh < _INFINITE else WindowAtExit(cwnd, -1, NOWHERE)
 
 
 def _samples(walk: Walk, entry_ns: int, exit_ns: int) -> Ints:
