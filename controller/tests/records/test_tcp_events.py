@@ -229,6 +229,10 @@ def test_the_window_at_exit_is_the_traced_one(tmp_path: Path) -> None:
     after = ACKED | {"acked_bytes": 1 + before.point, "cwnd": 12, "ssthresh": 12, "time_ns": 9_001}
     (found,) = flow_recoveries(load_raw(point(tmp_path / "b", events(SENT, inside, after).tobytes(), talk)), "bulk")
     assert (found.cwnd_exit, found.ssthresh, found.excess_window, found.window_source) == (15, 12, 3, "trace")
+    # BBR has no ssthresh.
+    unset = inside | {"ssthresh": 0x7FFFFFFF}
+    (found,) = flow_recoveries(load_raw(point(tmp_path / "u", events(SENT, unset, after).tobytes(), talk)), "bulk")
+    assert (found.cwnd_exit, found.excess_window) == (15, None)
     # A trace that was not in recovery then does not tell.
     calm = inside | {"state": 0}
     (found,) = flow_recoveries(load_raw(point(tmp_path / "c", events(SENT, calm, after).tobytes(), talk)), "bulk")

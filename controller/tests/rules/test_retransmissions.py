@@ -81,6 +81,14 @@ def test_a_segment_is_retransmitted_if_the_timer_expires() -> None:
     assert violations("rtx-without-evidence", plain.replace("20000 a < A ack 0\n", "", 1)) == 1
 
 
+@pytest.mark.parametrize(("echo", "count"), [("", 1), (" ts 900/200", 0)])
+def test_a_syn_that_is_sent_twice_has_a_sample_where_its_timestamp_is_echoed(echo: str, count: int) -> None:
+    """RFC 7323, 4: 5 ms; the data after it takes 10 ms."""
+    hello = f"0 a > S win 64000 ts 100/0\n5000 a > S win 64000 ts 200/0\n10000 a < SA ack 0 win 64000{echo}\n"
+    talk = hello + "10000 a > A ack 0\n10000 a > A 0:1000 ack 0\n20000 a < A ack 1000\n20000 a > A 1000:2000\n"
+    assert violations("rtx-without-evidence", talk + "35000 a > A 1000:2000") == count
+
+
 def test_a_partial_ack_of_a_retransmission_is_evidence() -> None:
     """RFC 6582, 3.2: the next hole is sent again at once."""
     partial = FLIGHT + "20000 a < A ack 0\n" * 3 + "20000 a > A 0:1000\n30000 a < A ack 2000\n30000 a > A 2000:3000"
@@ -241,6 +249,9 @@ def test_a_timeout_leaves_a_window_of_one_segment() -> None:
     text = FLIGHT + "230000 a > A 0:1000\n{} a > A 1000:2000"
     assert violations("loss-window", text.format(230000)) == 1
     assert violations("loss-window", text.format("240000 a < A ack 1000\n240000")) == 0
+    for sack, known in ((0, False), (1, True)):
+        paced = found("loss-window", text.format(230000), settings={"a": {"cc": "bbr", "net.ipv4.tcp_sack": sack}})
+        assert (paced.count == 1, not paced.undecided) == (known, known)
 
 
 def test_a_timeout_with_sacked_data_is_a_timeout_too() -> None:

@@ -95,23 +95,24 @@ def coverage_of(
 
     Raises PlanError for a run without points on a kernel that counts, TestbedError if that kernel is gone.
     """
-    points: list[RunPoint] = []
+    counting: list[tuple[RunPoint, dict[str, list[Path]]]] = []
     for run in runs:
-        counting = [point for point in run.points if (name in _files(point) if name else _files(point))]
-        if not counting:
+        those = [(point, of) for point in run.points if (of := _files(point)) and (not name or name in of)]
+        if not those:
             raise PlanError(
                 f"{run.path}: want points on a kernel that counts what it executes, as of testctl run PLAN "
                 f"--kernel 6.12-coverage; got none{f' on {name}' if name else ''}"
             )
-        points += counting
-    names = [name] if name else sorted({of_kernel for point in points for of_kernel in _files(point)})
+        counting += those
+    points = [point for point, _ in counting]
+    names = [name] if name else sorted({of_kernel for _, of in counting for of_kernel in of})
     where = ", ".join(str(run.path) for run in runs)
     if len(names) > 1:
         raise PlanError(f"{where}: --kernel: want one of {', '.join(names)}, which counted; got none")
     kernel = kernel or built(names[0])
     if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
-    counters = [[_counters(path) for path in _files(point)[names[0]]] for point in points]
+    counters = [[_counters(path) for path in of[names[0]]] for _, of in counting]
     prefixes = ("", _BEFORE) if since_boot else ("",)
     files: dict[str, SourceFile] = {}
     for notes in sorted((kernel.directory / NOTES).rglob("*.gcno")):

@@ -62,7 +62,7 @@ LOOK_S = 0.1
 """How often the output of a lab's programs is read."""
 
 KERNEL_LOG, TRACE = "kernel.log", "kernel.trace"
-"""File in the lab's own directory: the kernel's taints and its messages."""
+"""Files of a kernel's messages, in the lab's own directory with its taints, and of its tracepoints."""
 
 LOG_BUFFER = "1M"
 """Of the lab's kernel: its messages must last until the point's end."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import DISORDER, LOSS, RECOVERY, Events
+from testctl.rules.core.windows import DISORDER, LOSS, OPEN, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
@@ -28,8 +28,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("bbr has no ssthresh")
     events = Events(trace)
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
-    # Without a loss or a mark, as at the end of slow start (RFC 9406).
-    fewer &= events["state"] > DISORDER
+    # RFC 9406: the end of slow start, at a window that is not reduced.
+    fewer &= (events["state"] != OPEN) | (events["ssthresh"] < events.before("cwnd"))
     broken = np.zeros(len(events), np.bool_)
     at = np.flatnonzero(fewer)
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]
@@ -38,7 +38,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     # RFC 5681, 4.3: a retransmission that is lost lowers it once more.
     again = (events["state"] == RECOVERY) & (events.before("state") == LOSS)
     timed = (events["state"] == LOSS) | again
-    broken[at[1:]] = same & inside & ~timed[at[1:]] & (raised[at[1:]] == raised[at[:-1]])
+    for_loss = events["state"][at[:-1]] > DISORDER
+    broken[at[1:]] = same & inside & for_loss & ~timed[at[1:]] & (raised[at[1:]] == raised[at[:-1]])
     return events.where(
         broken,
         lambda event: (
