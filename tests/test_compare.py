@@ -113,6 +113,7 @@ def test_runs_that_lack_something_are_told_apart(runs: Path, tmp_path: Path) -> 
     assert "it is in progress" in call(runs, "compare", "a", str(tmp_path / "b"), code=2)
     assert "there is none" in call(runs, "compare", "a", "nowhere", code=2)
     assert "compared exactly, without --metric" in call(runs, "compare", "a", "b", "--metric", "jain", code=2)
+    assert "compared exactly, without --metric, --seed" in call(runs, "compare", "a", "b", "--seed", "1", code=2)
     assert "got nonsense" in call(runs, "compare", "a", "b", "--metric", "nonsense", code=2)
 
 

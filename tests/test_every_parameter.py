@@ -105,11 +105,13 @@ def test_lab_exec_asks_for_it_or_refuses(row: Row) -> None:
     """Programs have one kernel, and no options of flows, collectors, traffic that is made of a parameter, or fates."""
     word, *beside = words_of(row)
     if row.name == "partition":
-        with pytest.raises(PlanError, match="--set: want one kernel for all hosts; got several"):
+        with pytest.raises(PlanError, match="--set: want one kernel for all hosts and switches; got several"):
             of_exec([word, *beside])
         return
     if row.spec.role != "state" or row.name == "fate":
-        with pytest.raises(PlanError, match=r"want a setting of a host, switch or port|fate: want it in a plan"):
+        with pytest.raises(
+            PlanError, match=r"want a setting of a host, switch or port|(fate|background): want it in a plan"
+        ):
             of_exec([word, *beside])
         return
     assert json.dumps(of_exec([word, *beside]), default=str) != json.dumps(of_exec(beside), default=str)

@@ -138,6 +138,8 @@ new none/plan.yaml
 new ''
 new .yaml
 run plan.yaml --on sender
+run plan.yaml --insecure
+compare run run --results none
 run plan.yaml --failed-in none
 run plan.yaml --failed-in file
 run plan.yaml --failed-in damaged

@@ -60,16 +60,22 @@ def compare(
             autocompletion=complete.metrics,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="of the permutations")] = 1,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="by statistics: of the permutations (default: 1)")
+    ] = None,
     source: Annotated[
         list[str] | None,
         typer.Option(
             "--source", metavar=METAVAR, help="twice: run the plan A on the kernels of both, and compare those runs"
         ),
     ] = None,
-    results: Annotated[Path, typer.Option("--results", help="with --source: where runs are kept")] = Path("results"),
+    results: Annotated[
+        Path | None, typer.Option("--results", help="with --source: where runs are kept (default: results)")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="exit 1 when anything differs, better or not")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="print every point and metric that was compared")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="print every point that differs; by statistics, all that was compared")
+    ] = False,
     junit: Junit = None,
     sarif: Sarif = None,
     markdown: Markdown = None,
@@ -84,7 +90,9 @@ def compare(
     if source:
         if second or more_a or more_b:
             raise PlanError("--source: want one PLAN, and no runs")
-        first, second = _run_both(first, source, results)
+        first, second = _run_both(first, source, results or Path("results"))
+    elif results:
+        raise PlanError(f"--results {results}: want --source twice, whose runs it keeps; got two runs")
     elif second is None:
         raise PlanError("want two runs A and B, or a PLAN with --source twice")
     a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
@@ -131,7 +139,9 @@ def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
     return run_plan(plan, testbed, Options(results), progress, pool=LocalPool(1))
 
 
-def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed: int) -> Comparison | Statistical:
+def _compared(
+    a: list[Run], b: list[Run], metrics: list[str], least: float, seed: int | None
+) -> Comparison | Statistical:
     from testctl.compare import compare_runs, deterministic, judge_runs
     from testctl.metrics import metric_names
 
@@ -139,9 +149,11 @@ def _compared(a: list[Run], b: list[Run], metrics: list[str], least: float, seed
     if unknown:
         raise PlanError(f"--metric: want a metric's name, see testctl metrics; got {', '.join(unknown)}")
     if not deterministic(a[0]):
-        return judge_runs(a, b, metrics, least, seed)
-    if metrics or len(a) + len(b) > 2:
-        raise PlanError(f"{a[0].path}: a run in the lab is compared exactly, without --metric, --more-a and --more-b")
+        return judge_runs(a, b, metrics, least, 1 if seed is None else seed)
+    if metrics or seed is not None or len(a) + len(b) > 2:
+        raise PlanError(
+            f"{a[0].path}: a run in the lab is compared exactly, without --metric, --seed, --more-a and --more-b"
+        )
     return compare_runs(a[0], b[0], least)
 
 

@@ -188,6 +188,8 @@ def run(
     named = kernel if source is None or kernel is not None else SOURCE
     chosen = load(file, testbed, sets, named, max_points, without, on or "hosts")
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
+    if insecure and not cluster:
+        raise PlanError("--insecure: want --cluster ADDRESS, of the scheduler that it is about; got none")
     if cluster and not kind_of(testbed).everywhere:
         raise PlanError(f"--cluster: want --testbed lab, the only one that every machine has; got {testbed!r}")
     pool = _cluster(cluster, insecure) if cluster else LocalPool(jobs)

@@ -102,7 +102,8 @@ def series(
     table = load(run).point(point).series(flow, metric, bin_width, to_arrow=True)
     if not table.num_rows:
         raise PlanError(
-            f"--metric {metric}: point {point} has nothing of it: its instrument was off, or nothing happened"
+            f"--metric {metric}: point {point} has nothing of it: its instrument was off, or nothing happened for "
+            "as long as a row takes"
         )
     if as_csv:
         writer = csv.writer(sys.stdout)

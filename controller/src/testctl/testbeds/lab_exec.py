@@ -81,8 +81,9 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     if len(plan.points) != 1:
         raise PlanError(f"--set: want one value for each setting; got {len(plan.points)} combinations")
     point = replace(plan.points[0], flows=())
-    if parts_of(point):
-        raise PlanError("--set: want one kernel for all hosts; got several")
+    if parts := parts_of(point):
+        got = "; ".join(f"{part.kernel} for {', '.join(part.entities)}" for part in parts)
+        raise PlanError(f"--set: want one kernel for all hosts and switches; got several: {got} (kernel, partition)")
     return point if family == "4" else replace(point, topology=point.topology.with_hosts6())
 
 
@@ -95,6 +96,8 @@ def _check_has_no_flow(word: str) -> None:
     entity, _, param = key.strip().partition(".")
     if entity in (FLOW, "flows"):
         raise PlanError(f"--set {key}: {_NO_FLOWS}")
+    if param == "background":
+        raise PlanError(f"--set {key}: want it in a plan, with whose flows background traffic begins and ends")
     if param == "fate" and value.strip() != fate.NONE:
         raise PlanError(
             f"--set {key}: want it in a plan, whose flows fates are about; those of programs are of no flow"

@@ -50,7 +50,8 @@ def _reasons(scheme: Aqm, values: Mapping[str, Value], switch: Mapping[str, Valu
         yield "want a rate at this port, or nothing ever waits there; got none"
     for name, value, unit in (("rate", rate, Rate), ("delay", delay, Duration)):
         if isinstance(value, str) and value != "none":
-            yield f"want a {name} that does not change, such as {unit(10**7)}; got {value[:60]}"
+            got = "a trace" if value.startswith("trace ") else value[:60]
+            yield f"want a {name} that does not change, such as {unit(10**7)}; got {got}"
     for name in _UNMANAGED:
         if (value := values.get(name, schedule.NONE)) != schedule.NONE:
             yield f"want no {name} at this port; got {value}"
