@@ -72,7 +72,7 @@ p4: ## Compile the switch's P4 program, where p4c is installed
 
 format: ## Format the whole tree
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
-	@clang-format -i agents/tgen/*.[ch] controller/src/testctl/analyse/native/*.[ch] controller/src/testctl/records/native/*.[ch] controller/src/testctl/metrics/core/native/*.[ch]
+	@clang-format -i agents/tgen/*.[ch] controller/src/testctl/analyse/native/*.[ch] controller/src/testctl/records/native/*.[ch] controller/src/testctl/metrics/core/native/*.[ch] controller/src/testctl/rules/core/native/*.[ch]
 
 clean: ## Remove what was built in the checkout (results and built kernels stay)
 	@rm -rf .venv .venv-docs .mypy_cache .ruff_cache .pytest_cache agents/tgen/tgen

@@ -76,12 +76,9 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def kernel(release: str) -> Path:
     """The binary of a kernel of the lab."""
-    from testctl.lab.built import built
+    from testctl.lab.built import kernel_for
 
-    found = built(release)
-    if found is None:
-        pytest.fail(f"kernel {release} is not built: tools/setup {release}")
-    return found.binary
+    return kernel_for(release).binary
 
 
 @pytest.fixture(scope="session")

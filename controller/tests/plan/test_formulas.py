@@ -143,12 +143,12 @@ def test_conditions_name_a_formula_as_it_is_written_or_equal() -> None:
          "hosts.cc, which is the name of a congestion control, such as cubic"),
         ("[switch, buffer, 1000000 bdp]", "6:22: port switch:receiver, buffer: want a size such as 30kB, 64KiB or "
          "1MB, from 1B "
-         "to 4294967.295kB, or none; got '12.566GB', which is 1000000 bdp, at switch:receiver.rate = 10mbit, "
+         "to 2147483.648kB, or none; got '12.566GB', which is 1000000 bdp, at switch:receiver.rate = 10mbit, "
          "switch.delay = "
          "5ms"),
         ("[switch, buffer, bdp - 2 bdp]", "6:22: port switch:receiver, buffer: want a size such as 30kB, 64KiB or "
          "1MB, from 1B "
-         "to 4294967.295kB, or none; got '-12566B', which is bdp - 2 bdp, at switch:receiver.rate = 10mbit, "
+         "to 2147483.648kB, or none; got '-12566B', which is bdp - 2 bdp, at switch:receiver.rate = 10mbit, "
          "switch.delay = "
          "5ms"),
         ("[switch, buffer, 1s * bdp / (rtt - rtt)]", "6:22: port switch:receiver, buffer: 1s * bdp / (rtt - rtt): "

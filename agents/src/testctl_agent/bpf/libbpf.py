@@ -76,7 +76,6 @@ def _library() -> ctypes.CDLL:
         "bpf_map_update_elem": (c_int, [c_int, c_void_p, c_void_p, c_uint64]),
         "bpf_map_delete_elem": (c_int, [c_int, c_void_p]),
         "bpf_map_get_next_key": (c_int, [c_int, c_void_p, c_void_p]),
-        "bpf_obj_pin": (c_int, [c_int, c_char_p]),
         "libbpf_num_possible_cpus": (c_int, []),
         "ring_buffer__new": (c_void_p, [c_int, c_void_p, c_void_p, c_void_p]),
         "ring_buffer__consume": (c_int, [c_void_p]),
@@ -302,11 +301,6 @@ class Object:
         if not link:
             raise TestbedError(f"{self.path}: BPF program {name} can't be attached: {_why()}{_log_end()}")
         return Link(link)
-
-    def pin(self, name: str, path: Path) -> None:
-        """Give a program a name in a bpf file system."""
-        if _library().bpf_obj_pin(self.program(name), str(path).encode()):
-            raise TestbedError(f"{path}: can't pin BPF program {name}: {_why()}")
 
     def attach_struct_ops(self, name: str) -> Link:
         """Register the operations that a struct_ops map holds; EEXIST: the kernel has some of that name."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of Linux's qdiscs for a port's `aqm` (spec/aqm.py).
 
-Sources: include/uapi/linux/pkt_sched.h; net/sched/sch_{codel,fq_codel,pie,fq_pie,cake,sfq,red}.c of 6.1 and 6.12.
+Sources: include/uapi/linux/pkt_sched.h; net/sched/sch_{codel,fq_codel,pie,fq_pie,cake,sfq,red}.c of 6.1 to 7.3.
 """
 
 from __future__ import annotations

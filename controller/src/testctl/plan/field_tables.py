@@ -153,8 +153,8 @@ EXPECT: Table = {
     "max": Field("The most that passes, in the metric's unit or with a unit of its own, such as 10ms", _NUMBER),
     "equals": Field("What it has to be, within `tolerance`; a text for a metric that is one", ANY),
     "tolerance": Field("How far from `equals` it may be, in the metric's unit, or a share such as 5%", _NUMBER),
-    "at_least": Field("At least so many times the metric of the point that `than` names", {"type": "number"}),
-    "at_most": Field("At most so many times the metric of the point that `than` names", {"type": "number"}),
+    "at_least": Field("At least so many times the metric of the point or flow that `than` names", {"type": "number"}),
+    "at_most": Field("At most so many times the metric of the point or flow that `than` names", {"type": "number"}),
     "after": Field(
         "Of a signal: the window begins at each of these events, at the first one, or at a time: recovery, "
         "first loss, 2s; or later: first loss + 3 rtt. Default: at the begin of the connection",

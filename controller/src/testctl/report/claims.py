@@ -55,7 +55,7 @@ def show_difference(claim: Claim) -> str:
 
 def show_metric_of(claim: Claim) -> str:
     """The metric, and what it is the ratio to."""
-    return f"{claim.metric} / with {claim.than}" if claim.than else claim.metric
+    return f"{claim.metric}, relative to {claim.than}" if claim.than else claim.metric
 
 
 def show_want(claim: Claim) -> str:

@@ -20,9 +20,13 @@ class NotOurs(TestbedError):
 class ReadyTestbed(Protocol):
     """Where points are run.  Must be picklable."""
 
-    def code_key(self, point: Point) -> str: ...
+    def code_key(self, point: Point) -> str:
+        """A hash of all code that the point's packets depend on: with another one `--resume` runs the point again."""
+        ...
 
-    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]: ...
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
+        """Run a point, with its records below workdir.  What goes wrong is in the outcome; raises NotOurs alone."""
+        ...
 
 
 @runtime_checkable

@@ -33,7 +33,7 @@ SPECS = [
     _spec(
         name="buffer",
         help="Bytes that may wait at this port; none: as many as come",
-        type=Amount(Bytes, least=1, most=2**32 - 1, none="none"),
+        type=Amount(Bytes, least=1, most=2**31, none="none"),
         after=("mtu", "rate", "delay"),
     ),
     _spec(
@@ -50,8 +50,8 @@ SPECS = [
     ),
     _spec(
         name="ecn_threshold",
-        help="Bytes waiting at which this port marks CE; none: it never marks",
-        type=Amount(Bytes, least=1, most=2**31 - 1, none="none"),
+        help="Bytes waiting at which this port marks CE (a queue's depth has 19 bits in P4); none: it never marks",
+        type=Amount(Bytes, least=1, most=2**19 - 1, none="none"),
         after=("mtu", "rate", "buffer"),
     ),
     _spec(
