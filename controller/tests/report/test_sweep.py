@@ -81,7 +81,8 @@ def test_a_value_that_is_missing_is_a_gap_and_is_counted(run: Run) -> None:
         "4 of 108 points have no value: 3 invalid, 1 broken"
     )
     chart = swept(found)
-    drawn = [row["y"] for row in rows(chart) if (row["facet"], row["by"]) == ("reno", "60kB")]
+    there = [row for row in rows(chart) if (row["facet"], row["by"], row["point"]) == ("reno", "60kB", None)]
+    drawn = [row["y"] for row in there]
     assert [y is None for y in drawn] == [False, True, False, False]
     encoding = chart.spec["spec"]["layer"][0]["encoding"]
     assert (encoding["x"]["scale"]["type"], encoding["y"]["scale"]["domainMin"]) == ("log", 0)
@@ -95,6 +96,16 @@ def test_few_points_of_a_category_are_drawn_each_and_what_else_varies_is_said(ru
     assert marks(chart) == ["point", "tick"]
     assert chart.spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cubic", "reno", "dctcp"]
     assert (len(rows(chart, "points")), rows(chart, "points")[0]["point"]) == (104, "delay 10ms, repeat 2")
+
+
+def test_each_panel_has_its_own_points_alone(run: Run, tmp_path: Path) -> None:
+    """As the library draws them: it gives a panel its part of one data set, and all of any other."""
+    spec = FigureSpec("a", "metric", metric="saturation", x="switch.delay", by="switch.buffer", facet="hosts.cc")
+    found = sweep_of(spec, run.points)
+    drawn = save([swept(found)], tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert re.findall(r'aria-label="[^"]*hosts.cc: (\w+); point: ', drawn) == [
+        panel.name for panel in found.panels for line in panel.lines for cell in line.cells for _ in range(cell.n)
+    ]
 
 
 def test_one_point_of_a_category_is_a_bar_and_of_many_a_median_and_its_range(run: Run, once: Run) -> None:

@@ -29,6 +29,9 @@ _MARKED = 30
 _CELLS = ("x", "x text", "by", "facet", "y", "low", "high", "first", "third", "value", "range", "quartiles", "n")
 _POINTS = ("x", "x text", "by", "facet", "y", "value", "point")
 
+POINTS: Spec = {"name": "points"}
+"""The data set of single points."""
+
 Bounds = Sequence[tuple[float, str]]
 """What a plan expects of the metric: a value, and words such as "at least 0.9"."""
 
@@ -54,6 +57,8 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
     layers = _layers(sweep, lines["y"])
     data: dict[str, Columns] = {"cells": _cells(sweep), "points": _points(sweep), "bounds": lines}
     layers += _bounds("x" if sweep.kind == "cdf" else "y") if near else []
+    if sweep.facet.key:
+        data["cells"] = _in_panels(layers, data["cells"], data["points"])
     used = {layer.get("data", {}).get("name", "cells") for layer in layers}
     size = heatmap_size(sweep) if sweep.kind == HEATMAP else {}
     spec = _faceted(sweep, {**size, "layer": layers}) if sweep.facet.key else {**size, "layer": layers}
@@ -64,6 +69,22 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
 def _faceted(sweep: Sweep, spec: Spec) -> Spec:
     facet = {"field": "facet", "type": "nominal", "sort": list(sweep.facet.values), "title": sweep.facet.key}
     return {"facet": facet, "columns": columns_of_panels(sweep) if sweep.kind == HEATMAP else 3, "spec": spec}
+
+
+def _in_panels(layers: Sequence[Spec], cells: Columns, points: Columns) -> Columns:
+    """The cells with the points: Vega-Lite gives each panel its part of one data set, and all of any other."""
+    if not any(layer.get("data") == POINTS for layer in layers):
+        return cells
+    for layer in layers:
+        if "data" not in layer:
+            layer["transform"] = [{"filter": "!isValid(datum.point)"}]
+        elif layer["data"] == POINTS:
+            del layer["data"]
+            layer["transform"] = [{"filter": "isValid(datum.point)"}]
+    sizes = [len(columns["by"]) for columns in (cells, points)]
+    return {name: [value for columns, size in zip((cells, points), sizes, strict=True)
+                   for value in columns.get(name, [None] * size)]
+            for name in dict.fromkeys([*cells, *points])}  # fmt: skip
 
 
 def _layers(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
@@ -95,7 +116,7 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
         ]  # fmt: skip
     marked = {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
               "encoding": {**encoded, "shape": _shape(sweep)}}  # fmt: skip
-    each = {"data": {"name": "points"}, "mark": {"type": "point", "filled": True, "size": 28, "opacity": 0.5},
+    each = {"data": POINTS, "mark": {"type": "point", "filled": True, "size": 28, "opacity": 0.5},
             "encoding": {**at, **offset, "tooltip": tooltip({**names, "point": "point"})}}  # fmt: skip
     if category:
         if few:
