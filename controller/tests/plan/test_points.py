@@ -61,6 +61,12 @@ def test_a_point_holds_what_the_testbed_needs(plan_of: Load) -> None:
     assert '"settings": {"sender"' in json.dumps(first)
 
 
+def test_each_repetition_has_the_next_seed(plan_of: Load) -> None:
+    """Behind the greatest comes 0."""
+    plan = plan_of(f"tuples: [[hosts, cc, [cubic, bbr]], [switch, rate, 1gbit]]\nseed: {2**31 - 2}\nrepeat: 3")
+    assert [(point.repeat, point.seed) for point in plan.points] == [(0, 2**31 - 2), (1, 2**31 - 1), (2, 0)] * 2
+
+
 def test_more_specific_tuples_win(plan_of: Load) -> None:
     (point,) = plan_of("""\
         tuples:

@@ -120,6 +120,50 @@ def test_80_columns_show_the_expected_metric_of_many_swept_parameters(run: Run) 
     assert lines[3].split()[-2:] == ["900", "Mb/s"]
 
 
+def test_a_narrow_terminal_shows_all_expected_metrics_of_two_flows_before_any_other(run: Run) -> None:
+    """A metric that nobody expects something of takes no place of one that does not fit."""
+    wanted = ("jain", "goodput_second_half_bps", "latency_p99_us", "longest_name_of_a_metric_that_is_expected_bps")
+
+    def of_flow(at: int) -> dict[str, float]:
+        return {
+            "throughput_bps": 2e7 + at,
+            "stability_cv_10ms": 0.1 + at,
+            **dict.fromkeys(wanted[1:], 12300000.0 + 1000000.0 * at),
+        }
+
+    points = tuple(
+        dataclasses.replace(point, metrics={"*": {"jain": 0.9}, "early": of_flow(at), "late": of_flow(at + 1)})
+        for at, point in enumerate(run.points)
+    )
+
+    def lines_of(metrics: tuple[str, ...]) -> list[str]:
+        summary = {
+            **run.summary,
+            "expectations": [{"name": "a", "verdict": "pass", "metric": name} for name in metrics],
+        }
+        return shown(
+            dataclasses.replace(run, points=points, summary=summary), terminal=True, width=90, colours=None
+        ).splitlines()
+
+    lines = lines_of(wanted[:3])
+    assert "values  of early, late" in lines
+    heads, at = headings(lines)
+    assert heads[heads.index("jain") :][:3] == list(wanted[:3])
+    assert "  0.9  12.3, 13.3 Mb/s  12.3, 13.3 s" in lines[at]
+    lines = lines_of(wanted)
+    (left_out,) = [line for line in lines if line.startswith("not shown")]
+    assert wanted[3] in left_out
+    assert "cv" in left_out
+
+
+def test_repetitions_with_the_same_packets_are_no_samples(run: Run) -> None:
+    digests = {"cubic": "aaa", "bbr": "bc", "reno": ["", ""]}
+    entries = [{"tuples": [["hosts", "cc", cc]], "digest": digest} for cc, of_cc in digests.items() for digest in of_cc]
+    repeated = dataclasses.replace(run, summary={**run.summary, "points": entries})
+    (line,) = [text for text in shown(repeated, terminal=False).splitlines() if text.startswith("repeats")]
+    assert line.startswith("repeats  2 of 7 points have the packets of another repeat")
+
+
 def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run) -> None:
     """As on the run page: whether it is just met, or amply."""
     plan = "expect:\n  - {name: fast, metric: throughput_bps, min: 1mbit}\n"

@@ -19,6 +19,7 @@ from testctl.core.point import Point, PointFlow
 from testctl.plan.background import add_background
 from testctl.plan.cover import Coverage, covering_array, least_points
 from testctl.plan.cover import coverage as coverage_of
+from testctl.plan.field_tables import MAX_SEED
 from testctl.plan.formulas import Formulas
 from testctl.plan.model import Levels, Plan, Target, WrittenPlan
 from testctl.plan.registry import plain
@@ -116,7 +117,7 @@ def _point(plan: WrittenPlan, levels: Levels, repeat: int) -> Point:
         flows=whole.flows,
         topology=whole.topology,
         duration_ns=max((estimated_end_ns(flow.options) for flow in whole.flows), default=0),
-        seed=plan.seed,
+        seed=(plan.seed + repeat) & MAX_SEED,
         repeat=repeat,
         levels=levels,
     )

@@ -50,9 +50,14 @@ def one_number(point: RunPoint, metric: str) -> float | None:
     return sum(numbers) if metric in _SUMMED else max(numbers)
 
 
+def flow_names(point: RunPoint) -> list[str]:
+    """The flows that the plan has."""
+    return [name for name in point.metrics if name != POINT and not is_background(name)]
+
+
 def _of_flows(point: RunPoint) -> list[Mapping[str, Any]]:
     """The metrics of each flow that the plan has."""
-    return [values for name, values in point.metrics.items() if name != POINT and not is_background(name)]
+    return [point.metrics[name] for name in flow_names(point)]
 
 
 def number_of(point: RunPoint, metric: str, flow: str) -> float | None:
@@ -112,8 +117,8 @@ class Column:
         """What the heading stands for."""
         return f"{self.metric}, which the plan expects something of; each flow" if self.each else meaning(self.metric)
 
-    def cell(self, point: RunPoint) -> tuple[float | None, str]:
-        """(the number by which a table is sorted, the text shown)."""
+    def cell(self, point: RunPoint, named: bool = True) -> tuple[float | None, str]:
+        """(the number by which a table is sorted, the text shown); of few flows with their names if `named`."""
         if not self.each:
             value = one_number(point, self.metric)
             return value, show_metric(self.metric, value)
@@ -122,21 +127,21 @@ class Column:
         values = [of.get(self.metric) for of in flows]
         texts = [show_metric(self.metric, value) for value in values]
         if 1 < len(flows) <= NAMED and len(set(texts)) > 1:
-            return self._named(point, values, texts)
+            return self._of_few(flow_names(point) if named else [], values, texts)
         numbers = sorted(float(value) for value in values if isinstance(value, int | float))
         if numbers and len(numbers) == len(values):
             ends = dict.fromkeys(show_metric(self.metric, value) for value in (numbers[0], numbers[-1]))
             return numbers[0], " … ".join(ends)
         return None, ", ".join(dict.fromkeys(texts))
 
-    def _named(self, point: RunPoint, values: Sequence[Any], texts: Sequence[str]) -> tuple[float | None, str]:
-        """The values of few flows with their names; a unit that all have stands once."""
-        names = [name for name in point.metrics if name != POINT and not is_background(name)]
+    def _of_few(self, names: Sequence[str], values: Sequence[Any], texts: Sequence[str]) -> tuple[float | None, str]:
+        """The values of few flows, with their names if they are given; a unit that all have stands once."""
         units = {text.partition(" ")[2] for text in texts}
         unit = units.pop() if len(units) == 1 else ""
         short = [text.removesuffix(f" {unit}") if unit else text for text in texts]
         least = min((float(value) for value in values if isinstance(value, int | float)), default=None)
-        return least, ", ".join(map(" ".join, zip(names, short, strict=True))) + (f" {unit}" if unit else "")
+        shown = map(" ".join, zip(names, short, strict=True)) if names else short
+        return least, ", ".join(shown) + (f" {unit}" if unit else "")
 
 
 def expected_metrics(summary: Mapping[str, Any]) -> list[str]:

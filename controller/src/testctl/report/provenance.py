@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from testctl.core.testbed_kind import DEFAULT, NETNS, kind_of
+from testctl.core.words import counted
 
 
 def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -20,6 +21,7 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_not_begun(summary),
         *(("resumed", line) for line in _resumed(summary)),
         *_noise(summary),
+        *_repeats(summary),
     ]
 
 
@@ -77,6 +79,14 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "noise", f"{metric} {spread} where nothing was changed ({when})"
     most, jobs = int(noise["most_at_once"]), int(summary.get("jobs", 1))
     yield "noise", f"at most {most} at once without more of it" + (f"; this run had {jobs}" if jobs > most else "")
+
+
+def _repeats(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    points = [(str(p.get("tuples")), str(p.get("digest") or "")) for p in summary.get("points", [])]
+    again = sum(count - 1 for (_, digest), count in Counter(points).items() if digest)
+    if again:
+        these = f"{again} of {counted(len(points), 'point')} {'has' if again == 1 else 'have'}"
+        yield "repeats", f"{these} the packets of another repeat, as nothing there is random: sweep a start or a delay"
 
 
 __all__ = ["lines"]

@@ -24,7 +24,7 @@ from testctl.report.expectations import judged
 from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
-from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics
+from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics, flow_names
 from testctl.report.plain_points import plain_lines
 from testctl.report.response import declared
 from testctl.results import VERDICTS, Run, RunPoint
@@ -123,11 +123,14 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
         if len(varying) > 1 and sum(_width(*column) for column in names) > free / 2:
             console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
             names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
-        numbers = _that_vary(numbers, expected_metrics(run.summary), shown, console)
+        expected = expected_metrics(run.summary)
+        shown, numbers = _that_vary(shown, numbers, expected, console)
         free -= sum(_width(*column) for column in names)
         if sum(_width(*column) for column in numbers) > free:
+            shown, numbers = _shorter(shown, listed, console)
+        if sum(_width(*column) for column in numbers) > free:
             numbers = [(_in_lines(heading), texts) for heading, texts in numbers]
-        numbers, left_out = _that_fit(numbers, free)
+        numbers, left_out = _that_fit(numbers, free, sum(column.metric in expected for column in shown))
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading, _ in names:
         table.add_column(heading, overflow="fold", style="dim" if heading == "point" else "")
@@ -144,9 +147,13 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
         )
 
 
+Texts = list[tuple[str, list[str]]]
+"""Columns: a heading, and the text of each point."""
+
+
 def _that_vary(
-    numbers: Sequence[tuple[str, list[str]]], expected: Sequence[str], shown: Sequence[Column], console: Console
-) -> list[tuple[str, list[str]]]:
+    shown: Sequence[Column], numbers: Texts, expected: Sequence[str], console: Console
+) -> tuple[list[Column], Texts]:
     """The columns but for those equal at all points, which are printed; expected ones stay."""
     same = [
         place
@@ -156,15 +163,35 @@ def _that_vary(
     if same:
         values = ", ".join(f"{numbers[place][0]} {numbers[place][1][0]}" for place in same)
         console.print(Text(f"at each point: {values}", style="dim"), soft_wrap=True)
-    return [column for place, column in enumerate(numbers) if place not in same]
+    left = [place for place in range(len(numbers)) if place not in same]
+    return [shown[place] for place in left], [numbers[place] for place in left]
 
 
-def _that_fit(found: Sequence[tuple[str, list[str]]], free: int) -> tuple[list[tuple[str, list[str]]], list[str]]:
-    """(the columns that fit side by side into so many characters, the headings of the others)."""
-    fit, others = [], []
-    for heading, texts in found:
+def _shorter(shown: Sequence[Column], listed: Sequence[RunPoint], console: Console) -> tuple[list[Column], Texts]:
+    """What each flow has, in place of one number for all; names of flows that all points have are printed once."""
+    of_each = {column.metric for column in shown if column.each}
+    kept = [column for column in shown if column.each or column.metric not in of_each]
+    named = len({tuple(flow_names(point)) for point in listed}) > 1
+    numbers = [
+        (column.metric if column.each else column.heading,
+         [_cut(column.cell(point, named=named)[1]) for point in listed])
+        for column in kept
+    ]  # fmt: skip
+    if any(column.cell(point) != column.cell(point, named=named) for column in kept for point in listed):
+        console.print(Text(f"values  of {', '.join(flow_names(listed[0]))}", style="dim"), soft_wrap=True)
+    return kept, numbers
+
+
+def _that_fit(found: Texts, free: int, first: int) -> tuple[Texts, list[str]]:
+    """(the columns that fit side by side into so many characters, the headings of the others).
+
+    first: so many columns come before all others: no other is shown while one of them is not
+    """
+    fit: Texts = []
+    others: list[str] = []
+    for place, (heading, texts) in enumerate(found):
         width = _width(heading, texts)
-        if width <= free:
+        if width <= free and not (place >= first and others):
             free -= width
             fit.append((heading, texts))
         else:

@@ -197,7 +197,7 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
     return {
         **{name: case.document[name] for name in KEPT_FIELDS if case.document.get(name) is not None},
         **topology,
-        "seed": case.plan.seed,
+        "seed": case.point.seed,
         "tuples": [[entity, param, values[f"{entity}.{param}"]] for entity, param, _ in tuples],
         "expect": [expect],
     }
