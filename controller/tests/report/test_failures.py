@@ -77,6 +77,18 @@ def test_the_page_begins_with_what_was_found_and_has_failures_in_a_table(run: Ru
     assert [one["verdict"] for one in page["reasons"]] == ["invalid", "broken"]
 
 
+def test_a_failing_point_that_shares_nothing_has_a_row_of_its_own(run: Run) -> None:
+    """And not "1 more"."""
+    alone = next(point for point in run.points if point.verdict == "pass")
+    points = [dataclasses.replace(point, verdict="fail") if point is alone else point for point in run.points]
+    (table,) = run_page(Found(run.path, run.summary, points), run.plan_text)["failures"]
+    where = dict(table["rows"][-1]["where"])
+    assert (table["count"], table["rows"][-1]["share"], table["more"]) == ("4 of 34", "1", 0)
+    assert [where[name] for name in ("cc", "delay", "buffer")] == [
+        {param: value for _, param, value in alone.tuples}[name] for name in ("cc", "delay", "buffer")
+    ]
+
+
 def test_a_run_that_passes_says_so_with_what_its_expectations_found(run: Run) -> None:
     passing = [dataclasses.replace(p, verdict="pass") for p in run.points if ("switch", "delay", "10ms") in p.tuples]
     met = {**run.summary["expectations"][0], "verdict": "pass", "points": [point.id for point in passing]}

@@ -18,7 +18,7 @@ from testctl.core.words import counted
 if TYPE_CHECKING:
     from testctl_agent.switch.layout import Layout, Table
 
-app = App(help="P4 programs of your own, as a plan's [switch, program, FILE].", no_args_is_help=True)
+app = App(help="P4 programs of your own, which a plan names as the program of a switch.", no_args_is_help=True)
 DIFFERS = {
     "enq_qdepth": "packets that wait, as BMv2 counts them; at most 4,094",
     "deq_qdepth": "that of enq_qdepth: egress runs when a packet comes to its queue",

@@ -18,7 +18,7 @@ SPEC = MetricSpec(
     needs="receiver",
     values=(
         MetricInfo("goodput_bps", "bit/s", "new payload bits after the first packet, per second of active_s", "higher"),
-        MetricInfo("goodput_second_half_bps", "bit/s", "the same, over the second half of active_s alone", "higher"),
+        MetricInfo("goodput_second_half_bps", "bit/s", "as goodput_bps, over the second half of active_s", "higher"),
         MetricInfo("payload_bytes", "B", "payload bytes at the receiver, each counted once"),
     ),
 )

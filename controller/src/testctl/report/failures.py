@@ -24,6 +24,10 @@ _AMONG = {
 """Verdict: its verb, and the verdicts of points that got as far."""
 
 
+_NAMED = 3
+"""Points that share nothing: up to that many have a row each."""
+
+
 def failures_first(points: Sequence[RunPoint]) -> list[RunPoint]:
     """The points in the order of their verdicts, else as they are."""
     rank = {verdict: index for index, verdict in enumerate(ORDER)}
@@ -65,6 +69,10 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
             left = [point for point in left if point not in members]
             rows.append({"share": _count_of(group), "where": [list(pair) for pair in group.condition],
                          "worst": _worst(members, expected)})  # fmt: skip
+        if len(left) <= _NAMED:
+            rows += [{"share": "1", "where": [[label, values[p.id]] for label, values in of.items() if label],
+                      "worst": _worst([p], expected)} for p in left]  # fmt: skip
+            left = []
         tables.append({"verdict": verdict, "count": _count(failed), "rows": rows, "more": len(left)})
     return tables
 

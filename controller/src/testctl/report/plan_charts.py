@@ -21,6 +21,7 @@ from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import CURVES, SWEEP_KINDS
 from testctl.records import Records
 from testctl.report.completions import completion_figure
+from testctl.report.factors import describe, factors
 from testctl.report.figure_spec import first_match, matching, missing
 from testctl.report.response import response
 from testctl.report.stalls import read_stalls
@@ -54,6 +55,9 @@ def chart_of(
     else:
         point = first_match(spec, points)
         chart = None if point is None else _over_time(spec, point, read)
+        if point is not None and chart is not None and len(points) > 1:
+            of_point = describe(point, factors(points))
+            chart = replace(chart, note="; ".join(filter(None, (chart.note, of_point))))
     return no_data(spec.title, missing(spec, points)) if chart is None else chart
 
 

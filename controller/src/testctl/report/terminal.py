@@ -185,7 +185,7 @@ def _shorter(shown: Sequence[Column], listed: Sequence[RunPoint], console: Conso
 def _that_fit(found: Texts, free: int, first: int) -> tuple[Texts, list[str]]:
     """(the columns that fit side by side into so many characters, the headings of the others).
 
-    first: so many columns come before all others: no other is shown while one of them is not
+    first: how many columns come before all others: no other is shown while one of them is not
     """
     fit: Texts = []
     others: list[str] = []
