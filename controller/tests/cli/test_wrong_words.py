@@ -139,6 +139,7 @@ new ''
 new .yaml
 run plan.yaml --on sender
 run plan.yaml --insecure
+run plan.yaml --affected-most 3
 compare run run --results none
 run plan.yaml --failed-in none
 run plan.yaml --failed-in file

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testctl.coverage.affected import Affected, Change, affected
+from testctl.coverage.affected import Affected, Change, affected, most_different
 from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.coverage.table import Coverage, SourceFile, add_function
 from testctl.lab import git_tree
@@ -120,6 +120,17 @@ def test_points(tree: Path, counted: Coverage, edits: list[tuple[str, str]], poi
     result = changed(tree, counted, *edits)
     assert np.flatnonzero(result.executions).tolist() == points
     assert (result.why_all, result.unreached, result.not_built) == ([], [], [])
+
+
+def test_the_points_that_differ_most_come_first(tree: Path, counted: Coverage) -> None:
+    """A point that executes what one before it does comes behind all that bring something else."""
+    result = changed(tree, counted, ("n < 100", "n < 90"))
+    head = SOURCE.splitlines().index("static int chosen(int n)") + 1
+    assert [(name, first) for name, first, _ in result.functions] == [(NAME, head)]
+    for among in ([1, 1, 2, 0], [0, 0, 0, 2, 1], [2, 2, 0, 1, 1]):
+        for concerned in (result, Affected(np.ones(3, np.int64), why_all=["a header"])):
+            assert sorted(most_different(counted, concerned, among, 3)) == [0, 1, 2]
+    assert len(most_different(counted, result, [0, 1, 2], 2)) == 2
 
 
 def test_lines_that_no_point_executes_are_named(tree: Path, counted: Coverage) -> None:

@@ -55,6 +55,8 @@ def differ(where: Path, old: list[dict[str, Any]], new: list[dict[str, Any]]) ->
         ([DATA | {"ecn": 2}], [DATA | {"ecn": 1}], "the sender: data with ECT(1) instead of ECT(0)"),
         ([DATA], [DATA | {"flags": 144}], "the sender: data with other flags"),
         ([ACKED | {"window": 9}, ACKED], [ACKED, ACKED | {"ack": 9}], "the receiver: ACK of an earlier byte"),
+        ([DATA | {"time_ns": 10**8}], [DATA | {"time_ns": 2 * 10**8, "window": 9}], "the sender: data later"),
+        ([ACKED | {"time_ns": 3 * 10**6}], [ACKED | {"time_ns": 2 * 10**6}], "the receiver: ACK earlier"),
     ],
 )
 def test_the_first_difference_in_what_hosts_do(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 METAVAR = "REV"
 HELP = "with --source: only the points that execute a line which changed since this git revision, most often first"
+MOST = "with --affected-by: at most so many of these points, those that differ most in what they execute"
 KEPT = "coverage"
 """Directory, among the runs, of those on kernels that count what they execute."""
 _SHOWN = 10
@@ -64,17 +65,20 @@ def since(source: str | None, revision: str) -> Since:
     return Since(directory, revision, before, changes)
 
 
-def of_affected(plan: Plan, load_on: Callable[[str], Plan], changed: Since, results: Path, jobs: int) -> Plan:
+def of_affected(
+    plan: Plan, load_on: Callable[[str], Plan], changed: Since, results: Path, jobs: int, most: int | None = None
+) -> Plan:
     """The plan of the points that a change concerns; ends the command where there are none.
 
     The plan is run once on a kernel of the revision that counts what it executes.
 
     load_on: the same plan, with every point on a kernel of that name
+    most: points at most, not counting those that they are compared with
 
     Raises PlanError, TestbedError.
     """
     from testctl.coverage import coverage_of
-    from testctl.coverage.affected import affected
+    from testctl.coverage.affected import affected, most_different
 
     kernel = built(f"{changed.directory}@{changed.commit}", coverage.VARIANT)
     on_kernel = load_on(kernel.name)
@@ -84,12 +88,21 @@ def of_affected(plan: Plan, load_on: Callable[[str], Plan], changed: Since, resu
     # A point without counters was broken or skipped.
     of_plan = {point.id: times.get(other.id, 1) for point, other in zip(plan.points, on_kernel.points, strict=True)}
     ids = {id_ for id_, count in of_plan.items() if count or concerned.why_all}
+    of_counted = {other.id: point.id for point, other in zip(plan.points, on_kernel.points, strict=True)}
+    order = {id_: -count for id_, count in of_plan.items()}
+    there = len(ids)
+    if most is not None and there > most:
+        among = [place for place, id_ in enumerate(executed.points) if of_counted[id_] in ids]
+        kept = [of_counted[executed.points[place]] for place in most_different(executed, concerned, among, most)]
+        ids, order = set(kept), {id_: place for place, id_ in enumerate(kept)}
     compared = counterparts(plan, ids)
-    _print(plan, changed.revision, concerned, len(ids), len(compared))
+    _print(plan, changed.revision, concerned, there, len(compared))
+    if len(ids) < there:
+        print(f"of these {len(ids)} are run, which differ most in what they execute", file=sys.stderr)
     if not ids:
         sys.exit(0)
     chosen = subset(plan, ids | compared)
-    return replace(chosen, points=tuple(sorted(chosen.points, key=lambda point: -of_plan[point.id])))
+    return replace(chosen, points=tuple(sorted(chosen.points, key=lambda point: order.get(point.id, len(order)))))
 
 
 def _changes(directory: Path, before: str, after: str) -> dict[str, Change | None]:

@@ -12,7 +12,8 @@ MORE = "Of other packages"
 """Commands that are in no other group."""
 
 OPTIONS = {
-    "What is run": "--set --kernel --without --last-failed --failed-in --source --affected-by --max-points",
+    "What is run": "--set --kernel --without --last-failed --failed-in --source --affected-by --affected-most "
+    "--max-points",
     "Where and how": "--testbed --jobs --cluster --insecure --resume --fail-fast --wall-limit --wait",
     "Output": "--out --results --captures --junit --sarif --markdown --github --csv --json",
 }

@@ -77,6 +77,7 @@ On = Annotated[
     str | None,
     typer.Option("--on", metavar="NAME", help="the kernel of --source for this host or group alone"),
 ]
+AffectedMost = Annotated[int | None, typer.Option("--affected-most", metavar="N", min=1, help=affected.MOST)]
 AffectedBy = Annotated[str | None, typer.Option("--affected-by", metavar=affected.METAVAR, help=affected.HELP)]
 Wait = Annotated[
     str,
@@ -169,6 +170,7 @@ def run(
     source: Annotated[str | None, typer.Option("--source", metavar=METAVAR, help=HELP)] = None,
     on: On = None,
     affected_by: AffectedBy = None,
+    affected_most: AffectedMost = None,
     max_points: MaxPoints = 10_000,
     junit: Junit = None,
     sarif: Sarif = None,
@@ -183,6 +185,10 @@ def run(
     verdict_files.check(files)
     wait_s = seconds("--wait", wait)
     changed = since(source, affected_by) if affected_by is not None else None
+    if affected_most is not None and changed is None:
+        raise PlanError(
+            f"--affected-most {affected_most}: want --affected-by REV, of whose points it is about; got none"
+        )
     if on is not None and (source is None or changed is not None):
         raise PlanError(f"--on {on}: want --source, whose kernel it is for, and no --affected-by")
     named = kernel if source is None or kernel is not None else SOURCE
@@ -198,7 +204,7 @@ def run(
         selected.check(chosen)
     if changed is not None:
         on_kernel = partial(load, file, testbed, sets, max_points=max_points, without=without)
-        chosen = of_affected(chosen, on_kernel, changed, results, jobs)
+        chosen = of_affected(chosen, on_kernel, changed, results, jobs, affected_most)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     _warn(chosen)

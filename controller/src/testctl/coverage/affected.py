@@ -8,7 +8,7 @@ as the line of a structure in a header, every point counts as concerned.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from fnmatch import fnmatch
@@ -41,12 +41,14 @@ class Change:
 @dataclass
 class Affected:
     """executions  of changed lines, by each point of the coverage
+    functions   with a changed line: their file, first and last line
     why_all     reasons why every point can be concerned
     unreached   changed lines that no point executed, such as net/ipv4/tcp_input.c:3048: tp->snd_una = ack;
     not_built   changed files that are not part of this kernel
     """
 
     executions: Counts
+    functions: set[tuple[str, int, int]] = field(default_factory=set)
     why_all: list[str] = field(default_factory=list)
     unreached: list[str] = field(default_factory=list)
     not_built: list[str] = field(default_factory=list)
@@ -73,6 +75,36 @@ def affected(coverage: Coverage, changes: Mapping[str, Change | None]) -> Affect
     return result
 
 
+def most_different(coverage: Coverage, concerned: Affected, among: Sequence[int], count: int) -> list[int]:
+    """`count` of these points, in an order in which each executes most ways out of blocks that few before it did.
+
+    First those that none did, of the changed functions (of all files where no function is known); then these count
+    together four times as much as all of their files.
+    """
+    names = {name for name, _, _ in concerned.functions} or set(coverage.files)
+    own, every = [np.ones(len(among), bool)], [np.ones(len(among), bool)]
+    for name in names:
+        for (line, _, _), counts in coverage.files[name].branches.items():
+            every.append(counts[among] > 0)
+            here = any(file == name and first <= line <= last for file, first, last in concerned.functions)
+            if here or not concerned.functions:
+                own.append(every[-1])
+    of_functions, of_files = np.stack(own), np.stack(every)
+    times, times_all = np.zeros(len(own)), np.zeros(len(every))
+    chosen: list[int] = []
+    left = np.ones(len(among), bool)
+    while left.any() and len(chosen) < count:
+        near = 4 * (of_functions / (1 + times)[:, None]).mean(axis=0)
+        new = 10 * of_functions[times == 0].sum(axis=0)
+        worth = new + near + (of_files / ((1 + times_all) ** 2)[:, None]).mean(axis=0)
+        best = int(np.where(left, worth, -1).argmax())
+        left[best] = False
+        chosen.append(among[best])
+        times += of_functions[:, best]
+        times_all += of_files[:, best]
+    return chosen
+
+
 def _is_counted(name: str) -> bool:
     return any(fnmatch(name, pattern) for pattern in (*COUNTED, _HEADERS))
 
@@ -90,6 +122,8 @@ def _add(result: Affected, name: str, file: SourceFile, change: Change, compiled
         for line in removed or range(removed.start - 1, removed.start + 1):
             if removed and not before[line - 1].strip():
                 continue
+            if function := _function(file, numbers.get(line, line)):
+                result.functions.add((name, *function))
             counts = _executions(file, line, before, numbers)
             if counts is None and name.endswith(".h"):
                 result.why_all.append(f"{name}:{line} is outside of functions")
@@ -115,10 +149,10 @@ def _executions(file: SourceFile, line: int, text: list[str], numbers: Mapping[i
     text: of the file; numbers: its lines as they were compiled.  None: the line is in no function
     """
     place = numbers.get(line, line)
-    inside = [(first, last) for first, last in file.ends.items() if first <= place <= last]
-    if not inside:
+    function = _function(file, place)
+    if function is None:
         return file.lines.get(place)
-    first, last = max(inside)
+    first, last = function
     own = text[line - 1] if line <= len(text) else ""
     begin = _begin(text, line)
     there = [n for n in range(numbers.get(begin, begin), place + 1) if n in file.lines]
@@ -131,6 +165,11 @@ def _executions(file: SourceFile, line: int, text: list[str], numbers: Mapping[i
         there += [numbers.get(n, n) for n in [next(outer, line)] if first <= numbers.get(n, n) <= last]
     counts = [file.lines[number] for number in there if number in file.lines]
     return np.stack(counts).max(axis=0) if counts else None
+
+
+def _function(file: SourceFile, place: int) -> tuple[int, int] | None:
+    """The first and the last line of the function that a compiled line is in."""
+    return max(((first, last) for first, last in file.ends.items() if first <= place <= last), default=None)
 
 
 def _begin(text: list[str], line: int) -> int:

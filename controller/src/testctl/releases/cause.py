@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind of difference that is the first between two records of a point: a sentence that points of one cause share.
 
-What a host sends is compared packet by packet, in its order.  Times are set aside, for microseconds of an interrupt
-move all that comes later; so are windows and PSH, which differ from the first packets on where a kernel has other
-buffers.  What they lead to is kept.
+What a host sends is compared packet by packet, in its order.  Windows and PSH are set aside, which differ from the
+first packets on where a kernel has other buffers, and so are times, for microseconds of an interrupt move all that
+comes later.  What they lead to is kept; so is, where all packets are the same, the first that is a millisecond or more
+earlier or later: a timer's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,12 @@ _MOVED = (
     ("ack", "of a later byte", "of an earlier byte"),
 )
 
+LATE_NS = 1_000_000
+"""From that on a packet that is the same counts as later."""
+
 Columns = Mapping[str, Any]
 Row = Mapping[str, Any]
+Pair = tuple[Row | None, Row | None]
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,9 @@ def cause(old: Path, new: Path, difference: Difference) -> Cause:
     if first is None or first.note or first.what != "packet":
         return Cause(first.note or f"the same packets, other {first.what}" if first else "the same packets")
     sides = _columns(old), _columns(new)
-    differ = min(_unlike(*sides), key=lambda pair: min(row["time_ns"] for row in pair if row), default=None)
+    differ = _first(_unlike(*sides, _SENT)) or _first(_unlike(*sides, ("time_ns",)))
     if differ is None:
-        other = "window" if "window" in (first.fields or {}) else "times"
+        other = "times" if _first(_unlike(*sides, ("window",))) is None else "window"
         return Cause(f"the same packets but for their {other}")
     before, after = differ
     shown = after or before
@@ -65,15 +70,20 @@ def cause(old: Path, new: Path, difference: Difference) -> Cause:
     return Cause(key, tuple("none" if row is None else _line(row) for row in differ))
 
 
-def _unlike(a: Columns, b: Columns) -> Iterator[tuple[Row | None, Row | None]]:
-    """Of each end of a connection the first packet that it sends otherwise, on both sides."""
+def _first(pairs: Iterator[Pair]) -> Pair | None:
+    return min(pairs, key=lambda pair: min(row["time_ns"] for row in pair if row), default=None)
+
+
+def _unlike(a: Columns, b: Columns, names: Sequence[str]) -> Iterator[Pair]:
+    """Of each end of a connection the first packet whose columns differ (times by LATE_NS), on both sides."""
     ours, theirs = _streams(a), _streams(b)
     for stream in ours.keys() | theirs.keys():
         rows = ours.get(stream, np.empty(0, int)), theirs.get(stream, np.empty(0, int))
         both = min(map(len, rows))
         unlike = np.zeros(both, bool)
-        for name in _SENT:
-            unlike |= a[name][rows[0][:both]] != b[name][rows[1][:both]]
+        for name in names:
+            old, new = a[name][rows[0][:both]], b[name][rows[1][:both]]
+            unlike |= np.abs(new - old) >= LATE_NS if name == "time_ns" else old != new
         at = int(unlike.argmax()) if unlike.any() else both
         if at < max(map(len, rows)):
             before, after = (
@@ -93,6 +103,8 @@ def _streams(side: Columns) -> dict[Any, Ints]:
 
 def _change(before: Row, after: Row) -> str:
     kind = _kind(after)
+    if all(before[name] == after[name] for name in _SENT):
+        return f"{kind} {'later' if after['time_ns'] > before['time_ns'] else 'earlier'}"
     if _kind(before) != kind:
         return f"{kind} instead of {_kind(before)}"
     for name, more, less in _MOVED:
