@@ -112,6 +112,24 @@ def test_points_of_several_runs_count_together(run: Run, counters: bytes, tmp_pa
     assert f"second alone  {NAME}.c:4: return 7;" in called(run.path, other.path, "--alone")
 
 
+def test_a_run_that_affected_by_kept_has_the_kernel_of_its_key(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tree's kernel, which is registered under no name."""
+    key = "0123456789abcdef"
+    monkeypatch.setattr("testctl.coverage.table.built", lambda name: None)
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
+    for file in (point.path / layout.POINT for point in run.points[:2]):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"kernel": "source-coverage"}))
+    with pytest.raises(TestbedError, match="source-coverage: not built here any more"):
+        called(run.path)
+    place = tmp_path / "cache/kernels" / f"source-coverage-{key}"
+    shutil.copytree(tmp_path / "kernel", place)
+    (place / "linux").touch()
+    kept = run.path.rename(run.path.with_name(f"{key}-0123456789ab"))
+    assert "1 of 2 points reach it" in called(kept, "--line", f"{NAME}.c:5")
+
+
 @pytest.mark.parametrize(
     ("change", "error"),
     [

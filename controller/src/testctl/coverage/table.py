@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl.core.point import PointSpec
 from testctl.coverage.graph import Counts, executed
 from testctl.coverage.notes import Function, counters_of, functions_of
-from testctl.lab.built import built
+from testctl.lab.built import built, by_key
 from testctl.lab.coverage import NOTES, SOURCES
 from testctl.lab.kernel import Kernel
 from testctl.results import Run, RunPoint, layout
@@ -109,7 +109,8 @@ def coverage_of(
     where = ", ".join(str(run.path) for run in runs)
     if len(names) > 1:
         raise PlanError(f"{where}: --kernel: want one of {', '.join(names)}, which counted; got none")
-    kernel = kernel or built(names[0])
+    # Runs that --affected-by keeps are named by the key of their kernel: a tree's, which has no name of its own.
+    kernel = kernel or built(names[0]) or by_key(names[0], runs[0].path.name.partition("-")[0])
     if kernel is None:
         raise TestbedError(f"kernel {names[0]}: not built here any more, so its counters can't be read")
     counters = [[_counters(path) for path in of[names[0]]] for _, of in counting]
