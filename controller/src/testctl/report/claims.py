@@ -104,7 +104,7 @@ def reason(claim: Claim) -> str:
     """Why a claim is not as published, as the plan says, or why it has no verdict."""
     if claim.verdict == "not measured":
         return claim.found
-    return claim.why or "want a `why` in the plan; got none"
+    return claim.why or "the plan gives no reason (`why`)"
 
 
 def claim_rows(claims: Sequence[Claim]) -> list[dict[str, Any]]:
