@@ -161,7 +161,7 @@ def test_repetitions_with_the_same_packets_are_no_samples(run: Run) -> None:
     entries = [{"tuples": [["hosts", "cc", cc]], "digest": digest} for cc, of_cc in digests.items() for digest in of_cc]
     repeated = dataclasses.replace(run, summary={**run.summary, "points": entries})
     (line,) = [text for text in shown(repeated, terminal=False).splitlines() if text.startswith("repeats")]
-    assert line.startswith("repeats  2 of 7 points have the packets of another repeat")
+    assert line.startswith("repeats  2 of 7 points have the records of another repeat")
 
 
 def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 from testctl.plan import Measured, load_plan
@@ -95,6 +96,13 @@ def test_the_smallest_plan_fails_and_loads(make_run: MakeRun) -> None:
     assert len(plan.points) == 1
     assert unsteady(plan.points[0])
     assert [e.name for e in plan.expectations] == ["throughput is steady"]
+
+
+def test_the_plan_of_a_repetition_has_its_seed(make_run: MakeRun) -> None:
+    run = make_run()
+    case = open_case(run, failing(run))
+    third = replace(case, point=replace(case.point, seed=case.plan.seed + 2, repeat=2))
+    assert load_plan(plan_text(third, case.tuples)).points[0].seed == case.plan.seed + 2
 
 
 def test_a_comparison_keeps_the_tuple_it_is_about_and_both_points(make_run: MakeRun) -> None:

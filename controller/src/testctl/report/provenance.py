@@ -86,7 +86,7 @@ def _repeats(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     again = sum(count - 1 for (_, digest), count in Counter(points).items() if digest)
     if again:
         these = f"{again} of {counted(len(points), 'point')} {'has' if again == 1 else 'have'}"
-        yield "repeats", f"{these} the packets of another repeat, as nothing there is random: sweep a start or a delay"
+        yield "repeats", f"{these} the records of another repeat, as nothing there is random: sweep a start or a delay"
 
 
 __all__ = ["lines"]
