@@ -69,6 +69,7 @@
 #define FORMAT 0x314b4e4c	/* "LNK1" */
 #define NEVER S64_MAX
 #define STAGES 2
+#define LINE 64			/* bytes of a cache line */
 #define FUTEX_WAIT 0
 #define FUTEX_WAKE 1
 #define SYS_SCHED_YIELD 24
@@ -112,14 +113,7 @@ struct ring {
 	u8 data[];
 };
 
-enum { PACKET, DONE };
-
-struct record {
-	u32 bytes;		/* with this, a multiple of 8 */
-	u16 kind;
-	u16 link;
-	u64 ns;
-};
+enum { PACKET, DONE, TAKEN };
 
 /* A packet as it lies in memory, from its Ethernet header on: it must look the same where it arrives. */
 struct image {
@@ -136,7 +130,7 @@ struct image {
 	u8 ip_summed;
 	u8 l4_hash;
 	u8 sw_hash;
-	u8 frags;		/* u32 each, their bytes, follow; then the packet */
+	u8 frags;
 };
 
 /* Which kernels have come to a stage, by their bits. */
@@ -145,16 +139,34 @@ struct done {
 	u64 kernels;
 };
 
-/* What has been read from a ring and has not arrived yet. */
+/*
+ * What lies in a ring, a whole number of cache lines, so that this head is in one.  Behind a packet's head are its
+ * fragments' bytes, u32 each, and the packet.
+ */
+struct record {
+	u32 bytes;
+	u16 kind;
+	u16 link;
+	u64 ns;
+	union {
+		struct image image;
+		struct done done;
+	};
+};
+static_assert(sizeof(struct record) <= LINE);
+
+/* What has been seen in a ring and has not arrived yet. */
 struct arrival {
 	struct time_travel_event event;
 	struct list_head in_list;	/* of `waiting`, by time and link; then of `with` or `arrived` */
 	struct list_head with;	/* what arrives at the same time, behind it */
 	u64 ns;
-	u16 kind;
+	u64 at;			/* in the ring from a kernel */
+	u32 from;
+	u16 kind;		/* TAKEN: it is here, and no longer there */
 	u16 link;
 	struct done done;
-	struct sk_buff *skb;	/* (owned) */
+	struct sk_buff *skb;	/* (owned); NULL: `done` */
 };
 
 struct link {
@@ -178,8 +190,13 @@ static struct shared *shared;
 static u32 self;
 static bool together;
 static u64 horizon;
+static u64 publish_every_ns;
+static u64 sent_to;		/* since it was looked whether they wait; and what arrives first of that */
+static u64 sent_ns[MOST_KERNELS];
 static u64 boot_ns;		/* time_travel_time of CLOCK_MONOTONIC's 0 */
 static LIST_HEAD(links);	/* changed under RTNL; UML has one processor */
+static u64 seen[MOST_KERNELS];	/* in the ring from each kernel */
+static LIST_HEAD(spare);
 static LIST_HEAD(waiting);
 static LIST_HEAD(arrived);
 static u64 done_kernels[STAGES];
@@ -298,11 +315,46 @@ static u64 release_all(bool enough)
 	return kernels;
 }
 
+/*
+ * Those that wait and do not know of what was sent to them.  Until this kernel has looked it says no later time, and
+ * what it sent is no danger: an answer reaches a third kernel no earlier than what this one may still send.
+ */
+static void look_after_receivers(void)
+{
+	u64 to, kernels = 0;
+	struct member *m;
+	u32 kernel;
+
+	if (!sent_to)
+		return;
+	fence();
+	for (to = sent_to; to; to &= to - 1) {
+		kernel = __ffs64(to);
+		m = member(kernel);
+		if (!load(&m->blocked))
+			continue;
+		lock_shared();
+		if (m->blocked && sent_ns[kernel] < m->next_ns) {
+			m->need_ns = sent_ns[kernel] + 1;
+			store(&m->next_ns, sent_ns[kernel]);
+			if (released(kernel, true))
+				kernels |= BIT_ULL(kernel);
+		}
+		unlock_shared();
+	}
+	sent_to = 0;
+	wake(kernels);
+}
+
+/* A fence waits for all that was written before, a packet's copy too: so there is one for many packets. */
 static void publish(u64 next_ns)
 {
 	struct member *me = member(self);
 	u64 kernels;
 
+	if (next_ns < later(me->next_ns, publish_every_ns) && next_ns < load(&me->wake_at_ns))
+		return;
+	look_after_receivers();
 	store(&me->next_ns, next_ns);
 	fence();
 	if (next_ns < load(&me->wake_at_ns))
@@ -321,6 +373,11 @@ static void copy(void *to, const void *from, unsigned long bytes)
 		return;
 	}
 	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+static struct record *record_at(struct ring *ring, u64 at)
+{
+	return (void *)ring->data + (at & (shared->ring_bytes - 1));
 }
 
 /* Out of a ring or into it, at a position that only grows. */
@@ -350,18 +407,17 @@ static void *memory_for(u32 bytes)
 	return (void *)__get_free_pages(GFP_ATOMIC | __GFP_COMP, get_order(bytes));
 }
 
-static struct sk_buff *skb_from(const struct ring *ring, u64 at)
+static struct sk_buff *skb_from(struct ring *ring, u64 at)
 {
+	const struct image image = record_at(ring, at)->image;
 	struct skb_shared_info *info;
 	u32 frag[MAX_SKB_FRAGS];
-	struct image image;
 	struct sk_buff *skb;
 	struct page *page;
 	void *data;
 	u32 i;
 
-	copy_out(ring, at, &image, sizeof(image));
-	at += sizeof(image);
+	at += sizeof(struct record);
 	if (image.frags > MAX_SKB_FRAGS)
 		return NULL;
 	copy_out(ring, at, frag, image.frags * sizeof(*frag));
@@ -418,36 +474,73 @@ static void arrive(struct time_travel_event *event)
 	tasklet_hi_schedule(&receiver);
 }
 
-/* Read what the others have sent; with interrupts off. */
+/* Take it out of its ring, whose writer may have its space once all before it have been taken, too. */
+static void take(struct arrival *one)
+{
+	struct ring *ring = ring_of(one->from, self);
+	struct record *record = record_at(ring, one->at);
+	u64 at;
+
+	if (one->kind == TAKEN)
+		return;
+	if (one->kind == DONE)
+		one->done = record->done;
+	else
+		one->skb = skb_from(ring, one->at);
+	if (one->kind == PACKET && !one->skb)
+		panic("testctl_links: no memory for a packet that arrives, or too many fragments\n");
+	one->kind = TAKEN;
+	record->kind = TAKEN;
+	for (at = ring->read; at != seen[one->from] && record_at(ring, at)->kind == TAKEN;)
+		at += record_at(ring, at)->bytes;
+	store(&ring->read, at);
+}
+
+static struct arrival *spare_arrival(void)
+{
+	struct arrival *one = list_first_entry_or_null(&spare, struct arrival, in_list);
+
+	if (!one)
+		return kmalloc(sizeof(*one), GFP_ATOMIC);
+	list_del(&one->in_list);
+	return one;
+}
+
+/*
+ * See what the others have sent; with interrupts off.  It stays in its ring until it arrives, as a packet that is made
+ * long before has left the processor's cache when it is used; but a ring is never more than half full of it.
+ */
 static void drain(void)
 {
-	struct arrival *fresh;
-	struct record record;
+	const struct record *record;
+	struct arrival *fresh, *one;
 	struct ring *ring;
 	u32 from;
-	u64 at;
 
 	for (from = 0; from < shared->kernels; from++) {
 		ring = ring_of(from, self);
 		if (!ring)
 			continue;
-		for (at = ring->read; at != load(&ring->written); at += record.bytes, store(&ring->read, at)) {
-			copy_out(ring, at, &record, sizeof(record));
-			fresh = kzalloc(sizeof(*fresh), GFP_ATOMIC);
+		for (; seen[from] != load(&ring->written); seen[from] += record->bytes) {
+			record = record_at(ring, seen[from]);
+			fresh = spare_arrival();
 			if (!fresh)
 				panic("testctl_links: no memory for what arrives\n");
-			fresh->ns = record.ns;
-			fresh->kind = record.kind;
-			fresh->link = record.link;
+			*fresh = (struct arrival){
+				.ns = record->ns,
+				.at = seen[from],
+				.from = from,
+				.kind = record->kind,
+				.link = record->link,
+			};
 			time_travel_set_event_fn(&fresh->event, arrive);
-			if (record.kind == DONE)
-				copy_out(ring, at + sizeof(record), &fresh->done, sizeof(fresh->done));
-			else
-				fresh->skb = skb_from(ring, at + sizeof(record));
-			if (record.kind == PACKET && !fresh->skb)
-				panic("testctl_links: no memory for a packet that arrives, or too many fragments\n");
 			keep(fresh);
 		}
+		if (seen[from] - ring->read <= shared->ring_bytes / 2)
+			continue;
+		list_for_each_entry(one, &waiting, in_list)
+			if (one->from == from)
+				take(one);
 	}
 }
 
@@ -458,7 +551,7 @@ static bool any_unread(void)
 
 	for (from = 0; from < shared->kernels; from++) {
 		ring = ring_of(from, self);
-		if (ring && ring->read != load(&ring->written))
+		if (ring && seen[from] != load(&ring->written))
 			return true;
 	}
 	return false;
@@ -524,6 +617,7 @@ void testctl_links_advance(unsigned long long ns)
 		next = first && first->ns < ns ? first->ns : ns;
 		if (next < horizon || horizon == NEVER)
 			break;
+		look_after_receivers();
 		horizon = horizon_of(self, &by);
 		fence();
 		drain();
@@ -538,10 +632,12 @@ void testctl_links_advance(unsigned long long ns)
 			panic("testctl_links: link %u: a packet of %llu at %llu\n", first->link, next, time_travel_time);
 		list_del(&first->in_list);
 		INIT_LIST_HEAD(&first->with);
+		take(first);
 		list_for_each_entry_safe(one, after, &waiting, in_list) {
 			if (one->ns != next)
 				break;
 			list_move_tail(&one->in_list, &first->with);
+			take(one);
 		}
 		time_travel_add_event_rel(&first->event, next - time_travel_time);
 		list_move(&first->event.list, &time_travel_events);
@@ -551,7 +647,7 @@ void testctl_links_advance(unsigned long long ns)
 }
 
 /* Begin a record of this many bytes in the ring to a kernel; NULL: it has left. */
-static struct ring *begin_record(u32 kernel, struct record *record)
+static struct ring *begin_record(u32 kernel, const struct record *record)
 {
 	struct ring *ring = ring_of(self, kernel);
 	struct member *m = member(kernel);
@@ -560,7 +656,7 @@ static struct ring *begin_record(u32 kernel, struct record *record)
 
 	while (!load(&m->left)) {
 		if (shared->ring_bytes - (ring->written - load(&ring->read)) >= record->bytes) {
-			copy_in(ring, ring->written, record, sizeof(*record));
+			*record_at(ring, ring->written) = *record;
 			return ring;
 		}
 		kernels = 0;
@@ -582,46 +678,37 @@ static struct ring *begin_record(u32 kernel, struct record *record)
 
 static void end_record(u32 kernel, struct ring *ring, const struct record *record)
 {
-	struct member *m = member(kernel);
-	u64 kernels = 0;
-
 	store(&ring->written, ring->written + record->bytes);
-	fence();
 	horizon = min(horizon, later(record->ns, shared->distance[kernel][self]));
-	if (!load(&m->blocked))
-		return;
-	lock_shared();
-	if (m->blocked && record->ns < m->next_ns) {
-		m->need_ns = record->ns + 1;
-		store(&m->next_ns, record->ns);
-		if (released(kernel, true))
-			kernels = BIT_ULL(kernel);
-	}
-	unlock_shared();
-	wake(kernels);
+	sent_ns[kernel] = sent_to & BIT_ULL(kernel) ? min(sent_ns[kernel], record->ns) : record->ns;
+	sent_to |= BIT_ULL(kernel);
 }
 
 /* The packet from its Ethernet header on, which lies `before` bytes before its data. */
 static void send(const struct link *link, const struct sk_buff *skb, u32 before, u64 ns)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
-	struct image image = {
-		.headroom = skb_headroom(skb) - before,
-		.linear = skb_headlen(skb) + before,
-		.end = skb_end_offset(skb),
-		.beside = skb->truesize - SKB_TRUESIZE(skb_end_offset(skb)),
-		.hash = skb->hash,
-		.l4_hash = skb->l4_hash,
-		.sw_hash = skb->sw_hash,
-		.ip_summed = skb->ip_summed,
-		.csum_start = skb->csum_start,
-		.csum_offset = skb->csum_offset,
-		.gso_size = info->gso_size,
-		.gso_segs = info->gso_segs,
-		.gso_type = info->gso_type,
-		.frags = info->nr_frags,
+	struct record record = {
+		.kind = PACKET,
+		.link = link->number,
+		.ns = ns,
+		.image = {
+			.headroom = skb_headroom(skb) - before,
+			.linear = skb_headlen(skb) + before,
+			.end = skb_end_offset(skb),
+			.beside = skb->truesize - SKB_TRUESIZE(skb_end_offset(skb)),
+			.hash = skb->hash,
+			.l4_hash = skb->l4_hash,
+			.sw_hash = skb->sw_hash,
+			.ip_summed = skb->ip_summed,
+			.csum_start = skb->csum_start,
+			.csum_offset = skb->csum_offset,
+			.gso_size = info->gso_size,
+			.gso_segs = info->gso_segs,
+			.gso_type = info->gso_type,
+			.frags = info->nr_frags,
+		},
 	};
-	struct record record = { .kind = PACKET, .link = link->number, .ns = ns };
 	u32 frag[MAX_SKB_FRAGS];
 	struct ring *ring;
 	unsigned long flags;
@@ -634,7 +721,7 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		return;
 	for (i = 0; i < info->nr_frags; i++)
 		frag[i] = skb_frag_size(&info->frags[i]);
-	record.bytes = ALIGN(sizeof(record) + sizeof(image) + i * sizeof(*frag) + skb->len + before, 8);
+	record.bytes = ALIGN(sizeof(record) + i * sizeof(*frag) + skb->len + before, LINE);
 	local_irq_save(flags);
 	if (ns < later(time_travel_time, shared->distance[self][link->kernel]))
 		panic("testctl_links: link %u: a packet at %llu for %llu, before its delay is over\n", link->number,
@@ -642,12 +729,10 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 	ring = begin_record(link->kernel, &record);
 	if (ring) {
 		at = ring->written + sizeof(record);
-		copy_in(ring, at, &image, sizeof(image));
-		at += sizeof(image);
 		copy_in(ring, at, frag, info->nr_frags * sizeof(*frag));
 		at += info->nr_frags * sizeof(*frag);
-		copy_in(ring, at, skb->data - before, image.linear);
-		at += image.linear;
+		copy_in(ring, at, skb->data - before, record.image.linear);
+		at += record.image.linear;
 		for (i = 0; i < info->nr_frags; i++) {
 			copy_in(ring, at, skb_frag_address(&info->frags[i]), frag[i]);
 			at += frag[i];
@@ -716,24 +801,21 @@ static bool all_are(u64 stage)
 /* With interrupts off.  What is new goes on to the neighbours. */
 static void tell_done(u64 stage, u64 kernels)
 {
-	struct record record = { .bytes = sizeof(record) + sizeof(struct done), .kind = DONE };
-	struct done done = { .stage = stage };
+	struct record record = { .bytes = LINE, .kind = DONE, .done.stage = stage };
 	struct ring *ring;
 	u32 kernel;
 
 	if ((done_kernels[stage] | kernels) == done_kernels[stage])
 		return;
 	done_kernels[stage] |= kernels;
-	done.kernels = done_kernels[stage];
+	record.done.kernels = done_kernels[stage];
 	for (kernel = 0; kernel < shared->kernels; kernel++) {
 		if (kernel == self || !shared->ring[self][kernel])
 			continue;
 		record.ns = later(time_travel_time, shared->distance[self][kernel]);
 		ring = begin_record(kernel, &record);
-		if (!ring)
-			continue;
-		copy_in(ring, ring->written + sizeof(record), &done, sizeof(done));
-		end_record(kernel, ring, &record);
+		if (ring)
+			end_record(kernel, ring, &record);
 	}
 	if (all_are(stage))
 		wake_up(&all_done);
@@ -755,7 +837,7 @@ static void receive_arrived(struct tasklet_struct *unused)
 		if (!one)
 			return;
 		dev = NULL;
-		if (one->kind == DONE) {
+		if (!one->skb) {
 			local_irq_save(flags);
 			tell_done(one->done.stage, one->done.kernels);
 			local_irq_restore(flags);
@@ -770,7 +852,9 @@ static void receive_arrived(struct tasklet_struct *unused)
 				kfree_skb(one->skb);
 			}
 		}
-		kfree(one);
+		local_irq_save(flags);
+		list_add(&one->in_list, &spare);
+		local_irq_restore(flags);
 	}
 }
 
@@ -854,7 +938,7 @@ module_param_cb(link, &link_ops, NULL, 0200);
 static int join(const char *value, const struct kernel_param *param)
 {
 	unsigned long flags;
-	u32 joined;
+	u32 joined, kernel;
 
 	if (!shared || together)
 		return -EINVAL;
@@ -865,6 +949,10 @@ static int join(const char *value, const struct kernel_param *param)
 	syscall(SYS_FUTEX, &shared->joined, FUTEX_WAKE, MOST_KERNELS, NULL, NULL, 0);
 	for (; joined < shared->kernels; joined = load(&shared->joined))
 		syscall(SYS_FUTEX, &shared->joined, FUTEX_WAIT, joined, NULL, NULL, 0);
+	publish_every_ns = NEVER;
+	for (kernel = 0; kernel < shared->kernels; kernel++)
+		if (kernel != self)
+			publish_every_ns = min(publish_every_ns, shared->distance[self][kernel] / 8);
 	horizon = 0;
 	together = true;
 	local_irq_restore(flags);
@@ -902,6 +990,7 @@ static int leave(const char *value, const struct kernel_param *param)
 	me = member(self);
 	local_irq_save(flags);
 	together = false;
+	look_after_receivers();
 	lock_shared();
 	store(&me->left, 1);
 	store(&me->next_ns, NEVER);

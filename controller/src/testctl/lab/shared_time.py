@@ -21,7 +21,7 @@ from testctl.core.path import least_delay_ns
 from testctl.core.point import Part, Point
 
 MOST_KERNELS = 64
-RINGS_BYTES, RING_BITS = 1 << 26, range(18, 23)
+RINGS_BYTES, RING_BITS = 1 << 26, range(18, 21)
 """Of all rings together, about; how many bits the bytes of each may have."""
 NEVER = (1 << 63) - 1
 FORMAT = 0x314B4E4C
