@@ -13,7 +13,8 @@
  *
  *	horizon = min over j of (next[j] + distance[j][i])
  *
- * and may do what is due before.  What arrives at a time is received before the kernel's own events of that time, as a
+ * and may do what is due before.  A kernel tells its time when an eighth of its least distance has passed, or when
+ * somebody waits for just that time.  What arrives at a time is received before the kernel's own events of that time, as a
  * packet is that comes while a timer's interrupt waits for its softirq; ordered by link and then as it was sent.  The
  * delay of a link is its switch port's: a host's packet reaches its switch at once, which is allowed as long as no way
  * around has distance 0.
@@ -190,13 +191,12 @@ static struct shared *shared;
 static u32 self;
 static bool together;
 static u64 horizon;
-static u64 publish_every_ns;
+static u64 publish_every_ns;	/* of virtual time; 0 where something is sent on without a delay */
 static u64 sent_to;		/* since it was looked whether they wait; and what arrives first of that */
 static u64 sent_ns[MOST_KERNELS];
 static u64 boot_ns;		/* time_travel_time of CLOCK_MONOTONIC's 0 */
 static LIST_HEAD(links);	/* changed under RTNL; UML has one processor */
 static u64 seen[MOST_KERNELS];	/* in the ring from each kernel */
-static LIST_HEAD(spare);
 static LIST_HEAD(waiting);
 static LIST_HEAD(arrived);
 static u64 done_kernels[STAGES];
@@ -496,16 +496,6 @@ static void take(struct arrival *one)
 	store(&ring->read, at);
 }
 
-static struct arrival *spare_arrival(void)
-{
-	struct arrival *one = list_first_entry_or_null(&spare, struct arrival, in_list);
-
-	if (!one)
-		return kmalloc(sizeof(*one), GFP_ATOMIC);
-	list_del(&one->in_list);
-	return one;
-}
-
 /*
  * See what the others have sent; with interrupts off.  It stays in its ring until it arrives, as a packet that is made
  * long before has left the processor's cache when it is used; but a ring is never more than half full of it.
@@ -523,7 +513,7 @@ static void drain(void)
 			continue;
 		for (; seen[from] != load(&ring->written); seen[from] += record->bytes) {
 			record = record_at(ring, seen[from]);
-			fresh = spare_arrival();
+			fresh = kmalloc(sizeof(*fresh), GFP_ATOMIC);
 			if (!fresh)
 				panic("testctl_links: no memory for what arrives\n");
 			*fresh = (struct arrival){
@@ -852,9 +842,7 @@ static void receive_arrived(struct tasklet_struct *unused)
 				kfree_skb(one->skb);
 			}
 		}
-		local_irq_save(flags);
-		list_add(&one->in_list, &spare);
-		local_irq_restore(flags);
+		kfree(one);
 	}
 }
 
