@@ -154,7 +154,7 @@ def test_every_point_of_the_papers_plan_has_the_packets_of_one_kernel(tmp_path: 
 
 
 def test_more_than_the_rings_hold_passes_both_ways(tmp_path: Path) -> None:
-    """Two kernels that wait for space in each other's ring read their own meanwhile."""
+    """Two kernels that wait for space in each other's ring read their own meanwhile, and what is no zeros arrives."""
     text = """
 topology: pair
 flows: {bulk: sender -> receiver, back: receiver -> sender}
@@ -166,6 +166,7 @@ tuples:
   - [switch, delay, 10ms]
   - [switch, buffer, 10MB]
   - [all, partition, own]
+  - [flows, verify, on]
   - [flows, duration, 40ms]
 """
     assert of(run(text, tmp_path / "once")).digest() == of(run(text, tmp_path / "again")).digest()

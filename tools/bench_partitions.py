@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from testctl.plan import load_plan
@@ -37,7 +38,10 @@ tuples:
   - [east, partition, {partition}]
   - [flows, duration, 200ms]
 """
-DELAYS = {"5ms": "10s", "100us": "10s", "5us": "5s"}
+DELAYS = {"5ms": "3s", "100us": "3s", "5us": "1s"}
+ROUNDS = 7
+_WAYS = (("shared", 1), ("east", 1), ("east", 2))
+"""Whether the second half has a kernel of its own, and on how many processors."""
 
 
 def fabric(delay: str, partition: str) -> str:
@@ -67,28 +71,32 @@ def run(text: str, where: Path, processors: int) -> tuple[float, dict[str, float
 
 
 def several(where: Path) -> None:
+    """In turn, ROUNDS times, as the machine is not the same for long; medians, and the best in brackets."""
+
     def told(what: str, plan: Any, virtual_s: float) -> None:
-        one_s, _ = run(plan("shared"), where / "one", 1)
-        for processors in (1, 2):
-            s, waited = run(plan("east"), where / f"two{processors}", processors)
-            waits = " and ".join(f"{of_s:.2f}" for of_s in waited.values())
-            print(
-                f"{what}, two kernels on {processors} processor{'s'[: processors - 1]}: {s:.2f} s, {one_s / s:.2f} of "
-                f"the speed of one kernel on one ({one_s:.2f} s, {virtual_s / one_s:.2f} times the clock); "
-                f"they waited for {waits} s"
-            )
+        of_s: dict[tuple[str, int], list[float]] = {(part, number): [] for part, number in _WAYS}
+        waits: list[str] = []
+        for _ in range(ROUNDS):
+            for (part, processors), walls_s in of_s.items():
+                s, waited = run(plan(part), where / f"{part}{processors}", processors)
+                walls_s.append(s)
+                waits = [f"{name} {waited_s:.2f} s" for name, waited_s in waited.items()] or waits
+        one, on_one, on_two = of_s.values()
+        print(
+            f"{what}: one kernel on one processor {median(one):.2f} s ({min(one):.2f}), {virtual_s / median(one):.2f} "
+            f"times the clock; of its speed two kernels on one processor {over(one, on_one)}, on two "
+            f"{over(one, on_two)}; two processors over one {over(on_one, on_two)}; {', '.join(waits)}"
+        )
 
     for delay, duration in DELAYS.items():
         told(
             f"1 Gb/s, delay {delay}",
-            lambda partition, delay=delay, duration=duration: FLOW.format(
-                delay=delay, duration=duration, partition=partition
-            ),
+            lambda part, delay=delay, duration=duration: FLOW.format(delay=delay, duration=duration, partition=part),
             float(duration.removesuffix("s")),
         )
     for delay in ("100us", "5us"):
-        told(
-            f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}",
-            lambda partition, delay=delay: fabric(delay, partition),
-            0.2,
-        )
+        told(f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}", lambda part, delay=delay: fabric(delay, part), 0.2)
+
+
+def over(slow_s: list[float], fast_s: list[float]) -> str:
+    return f"{median(slow_s) / median(fast_s):.2f} ({min(slow_s) / min(fast_s):.2f})"

@@ -100,7 +100,8 @@ struct shared {
 	u32 joined;
 	u64 ring_offset;	/* of ring 0 in the file; each has a page and ring_bytes */
 	u64 bytes;		/* of the file */
-	u8 pad[24];
+	u32 turns;		/* on one processor: a kernel runs as far as it may, then the others */
+	u8 pad[20];
 	struct member member[MOST_KERNELS];
 	u64 distance[MOST_KERNELS][MOST_KERNELS];	/* [from][to] */
 	u32 ring[MOST_KERNELS][MOST_KERNELS];		/* [from][to]: its number from 1 on; 0: no link */
@@ -115,6 +116,9 @@ struct ring {
 };
 
 enum { PACKET, DONE, TAKEN };
+
+#define ZEROS BIT(31)
+#define MOST_ZEROS 65536
 
 /* A packet as it lies in memory, from its Ethernet header on: it must look the same where it arrives. */
 struct image {
@@ -142,7 +146,7 @@ struct done {
 
 /*
  * What lies in a ring, a whole number of cache lines, so that this head is in one.  Behind a packet's head are its
- * fragments' bytes, u32 each, and the packet.
+ * fragments' bytes, u32 each, and the packet, without the fragments of zeros (ZEROS), which every kernel has.
  */
 struct record {
 	u32 bytes;
@@ -191,16 +195,19 @@ static struct shared *shared;
 static u32 self;
 static bool together;
 static u64 horizon;
+static u64 quiet_ns;		/* before, there is nothing to receive, to wait for or to tell */
 static u64 publish_every_ns;	/* of virtual time; 0 where something is sent on without a delay */
 static u64 sent_to;		/* since it was looked whether they wait; and what arrives first of that */
 static u64 sent_ns[MOST_KERNELS];
 static u64 boot_ns;		/* time_travel_time of CLOCK_MONOTONIC's 0 */
 static LIST_HEAD(links);	/* changed under RTNL; UML has one processor */
 static u64 seen[MOST_KERNELS];	/* in the ring from each kernel */
+static u64 free_to[MOST_KERNELS];	/* in the ring to each kernel, as far as was last looked */
 static LIST_HEAD(waiting);
 static LIST_HEAD(arrived);
 static u64 done_kernels[STAGES];
 static DECLARE_WAIT_QUEUE_HEAD(all_done);
+static struct page *zeros;	/* MOST_ZEROS, which nobody writes to */
 
 static u64 waited_ns;
 module_param(waited_ns, ullong, 0400);
@@ -352,7 +359,7 @@ static void publish(u64 next_ns)
 	struct member *me = member(self);
 	u64 kernels;
 
-	if (next_ns < later(me->next_ns, publish_every_ns) && next_ns < load(&me->wake_at_ns))
+	if (shared->turns || (next_ns < later(me->next_ns, publish_every_ns) && next_ns < load(&me->wake_at_ns)))
 		return;
 	look_after_receivers();
 	store(&me->next_ns, next_ns);
@@ -407,6 +414,19 @@ static void *memory_for(u32 bytes)
 	return (void *)__get_free_pages(GFP_ATOMIC | __GFP_COMP, get_order(bytes));
 }
 
+/* What the traffic generator sends is zeros.  `at` need not be aligned. */
+static bool are_zeros(const void *at, u32 bytes)
+{
+	const u64 *word = at;
+
+	if (bytes > MOST_ZEROS)
+		return false;
+	for (; bytes >= LINE; bytes -= LINE, word += LINE / sizeof(*word))
+		if (((word[0] | word[1]) | (word[2] | word[3])) | ((word[4] | word[5]) | (word[6] | word[7])))
+			return false;
+	return !memchr_inv(word, 0, bytes);
+}
+
 static struct sk_buff *skb_from(struct ring *ring, u64 at)
 {
 	const struct image image = record_at(ring, at)->image;
@@ -429,6 +449,12 @@ static struct sk_buff *skb_from(struct ring *ring, u64 at)
 	copy_out(ring, at, skb_put(skb, image.linear), image.linear);
 	at += image.linear;
 	for (i = 0; i < image.frags; i++) {
+		if (frag[i] & ZEROS) {
+			frag[i] &= ~ZEROS;
+			get_page(zeros);
+			skb_add_rx_frag(skb, i, zeros, 0, frag[i], frag[i]);
+			continue;
+		}
 		data = memory_for(frag[i]);
 		if (!data) {
 			kfree_skb(skb);
@@ -463,6 +489,7 @@ static void keep(struct arrival *fresh)
 		if (one->ns < fresh->ns || (one->ns == fresh->ns && one->link <= fresh->link))
 			break;
 	list_add(&fresh->in_list, &one->in_list);
+	quiet_ns = 0;
 }
 
 static void arrive(struct time_travel_event *event)
@@ -479,7 +506,7 @@ static void take(struct arrival *one)
 {
 	struct ring *ring = ring_of(one->from, self);
 	struct record *record = record_at(ring, one->at);
-	u64 at;
+	u64 at = one->at;
 
 	if (one->kind == TAKEN)
 		return;
@@ -490,9 +517,13 @@ static void take(struct arrival *one)
 	if (one->kind == PACKET && !one->skb)
 		panic("testctl_links: no memory for a packet that arrives, or too many fragments\n");
 	one->kind = TAKEN;
-	record->kind = TAKEN;
-	for (at = ring->read; at != seen[one->from] && record_at(ring, at)->kind == TAKEN;)
+	if (at != ring->read) {
+		record->kind = TAKEN;
+		return;
+	}
+	do
 		at += record_at(ring, at)->bytes;
+	while (at != seen[one->from] && record_at(ring, at)->kind == TAKEN);
 	store(&ring->read, at);
 }
 
@@ -599,7 +630,7 @@ void testctl_links_advance(unsigned long long ns)
 	u64 next;
 	u32 by;
 
-	if (!together)
+	if (!together || (ns < quiet_ns && (shared->turns || ns < load(&member(self)->wake_at_ns))))
 		return;
 	local_irq_save(flags);
 	for (;;) {
@@ -633,6 +664,10 @@ void testctl_links_advance(unsigned long long ns)
 		list_move(&first->event.list, &time_travel_events);
 	}
 	publish(next);
+	first = list_first_entry_or_null(&waiting, struct arrival, in_list);
+	quiet_ns = shared->turns ? horizon : min(horizon, later(member(self)->next_ns, publish_every_ns));
+	if (first)
+		quiet_ns = min(quiet_ns, first->ns);
 	local_irq_restore(flags);
 }
 
@@ -645,7 +680,9 @@ static struct ring *begin_record(u32 kernel, const struct record *record)
 	u32 by;
 
 	while (!load(&m->left)) {
-		if (shared->ring_bytes - (ring->written - load(&ring->read)) >= record->bytes) {
+		if (free_to[kernel] - ring->written < record->bytes)
+			free_to[kernel] = load(&ring->read) + shared->ring_bytes;
+		if (free_to[kernel] - ring->written >= record->bytes) {
 			*record_at(ring, ring->written) = *record;
 			return ring;
 		}
@@ -670,6 +707,7 @@ static void end_record(u32 kernel, struct ring *ring, const struct record *recor
 {
 	store(&ring->written, ring->written + record->bytes);
 	horizon = min(horizon, later(record->ns, shared->distance[kernel][self]));
+	quiet_ns = min(quiet_ns, horizon);
 	sent_ns[kernel] = sent_to & BIT_ULL(kernel) ? min(sent_ns[kernel], record->ns) : record->ns;
 	sent_to |= BIT_ULL(kernel);
 }
@@ -699,7 +737,7 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 			.frags = info->nr_frags,
 		},
 	};
-	u32 frag[MAX_SKB_FRAGS];
+	u32 frag[MAX_SKB_FRAGS], bytes = record.image.linear;
 	struct ring *ring;
 	unsigned long flags;
 	u64 at;
@@ -709,9 +747,14 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		return;
 	if (WARN_ON_ONCE(skb_has_frag_list(skb) || skb_vlan_tag_present(skb)))
 		return;
-	for (i = 0; i < info->nr_frags; i++)
+	for (i = 0; i < info->nr_frags; i++) {
 		frag[i] = skb_frag_size(&info->frags[i]);
-	record.bytes = ALIGN(sizeof(record) + i * sizeof(*frag) + skb->len + before, LINE);
+		if (are_zeros(skb_frag_address(&info->frags[i]), frag[i]))
+			frag[i] |= ZEROS;
+		else
+			bytes += frag[i];
+	}
+	record.bytes = ALIGN(sizeof(record) + i * sizeof(*frag) + bytes, LINE);
 	local_irq_save(flags);
 	if (ns < later(time_travel_time, shared->distance[self][link->kernel]))
 		panic("testctl_links: link %u: a packet at %llu for %llu, before its delay is over\n", link->number,
@@ -724,6 +767,8 @@ static void send(const struct link *link, const struct sk_buff *skb, u32 before,
 		copy_in(ring, at, skb->data - before, record.image.linear);
 		at += record.image.linear;
 		for (i = 0; i < info->nr_frags; i++) {
+			if (frag[i] & ZEROS)
+				continue;
 			copy_in(ring, at, skb_frag_address(&info->frags[i]), frag[i]);
 			at += frag[i];
 		}
@@ -813,19 +858,16 @@ static void tell_done(u64 stage, u64 kernels)
 
 static void receive_arrived(struct tasklet_struct *unused)
 {
+	struct arrival *one, *after;
 	struct net_device *dev;
-	struct arrival *one;
 	unsigned long flags;
 	struct link *link;
+	LIST_HEAD(here);
 
-	for (;;) {
-		local_irq_save(flags);
-		one = list_first_entry_or_null(&arrived, struct arrival, in_list);
-		if (one)
-			list_del(&one->in_list);
-		local_irq_restore(flags);
-		if (!one)
-			return;
+	local_irq_save(flags);
+	list_splice_init(&arrived, &here);
+	local_irq_restore(flags);
+	list_for_each_entry_safe(one, after, &here, in_list) {
 		dev = NULL;
 		if (!one->skb) {
 			local_irq_save(flags);
@@ -930,6 +972,9 @@ static int join(const char *value, const struct kernel_param *param)
 
 	if (!shared || together)
 		return -EINVAL;
+	zeros = alloc_pages(GFP_KERNEL | __GFP_COMP | __GFP_ZERO, get_order(MOST_ZEROS));
+	if (!zeros)
+		return -ENOMEM;
 	local_irq_save(flags);
 	boot_ns = time_travel_time - ktime_get_ns();
 	store(&member(self)->next_ns, time_travel_time);

@@ -29,7 +29,7 @@ PAGE = 4096
 SPINS = 20_000
 """How often a kernel that waits looks before it lets its processor go, where each has one."""
 
-_HEAD = struct.Struct("=6I2Q24x")
+_HEAD = struct.Struct("=6I2QI20x")
 _JOINED = 5
 _MEMBER = struct.Struct("=3Q3I28x")
 _DISTANCES = MOST_KERNELS * MOST_KERNELS
@@ -120,7 +120,8 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
     offset = -(-(_HEAD.size + MOST_KERNELS * _MEMBER.size + 12 * _DISTANCES) // PAGE) * PAGE
     ring_bytes = 1 << max(bits for bits in RING_BITS if bits == RING_BITS[0] or len(rings) << bits <= RINGS_BYTES)
     size = offset + len(rings) * (PAGE + ring_bytes)
-    head = _HEAD.pack(FORMAT, count, ring_bytes, SPINS if processors >= count else 0, 0, 0, offset, size)
+    spins, turns = SPINS if processors >= count else 0, processors == 1
+    head = _HEAD.pack(FORMAT, count, ring_bytes, spins, 0, 0, offset, size, turns)
     members = _MEMBER.pack(0, 0, NEVER, 0, 0, 0) * MOST_KERNELS
     tables = struct.pack(f"={_DISTANCES}Q", *table) + struct.pack(f"={_DISTANCES}I", *numbers)
     with open(os.memfd_create("testctl-shared"), "wb") as file:
