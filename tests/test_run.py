@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,6 +150,12 @@ def test_the_point_ends_after_its_last_packet(tmp_path: Path) -> None:
         assert [row for row in rows if row["where"] == closer and not row["out"] and row["ack"] == after], closer
     last_ns = point.outcome["t0_ns"] + max(row["time_ns"] for row in rows)
     assert point.outcome["end_ns"] > last_ns
+    rates = call(tmp_path, "series", "run", point.id).stdout.splitlines()
+    assert len(rates) > 10
+    assert all(re.fullmatch(r"time_ns \d+  wire_bytes \d+  bps [\d.]{1,12}", line) for line in rates)
+    events = call(tmp_path, "series", "run", point.id, "--metric", "tcp").stdout
+    assert "snd_una" in events
+    assert "dctcp_alpha" not in events, "what is known of no row is no column"
 
 
 def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path) -> None:

@@ -48,7 +48,13 @@ def test_list(command: Call, cache: Path) -> None:
     ]
     assert [one["whole"] for one in found] == [True, True, False, False]
     assert (found[0]["release"], found[0]["own_tree"]) == ("6.12.3", True)
-    assert "kernel: mine" in command("lab", "list")[1]
+    listed = command("lab", "list")[1].splitlines()
+    assert max(map(len, listed[:-1])) <= 80
+    assert [line.split()[0] for line in listed[1:5]] == [
+        mine.name, old.name, f"{mine.name}.building", f"{mine.name}.removed",
+    ]  # fmt: skip
+    assert "yes, own tree" in listed[1]
+    assert listed[-1].startswith(f"in {cache}; ")
 
 
 def test_rm(command: Call, cache: Path) -> None:

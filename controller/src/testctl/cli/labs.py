@@ -179,17 +179,15 @@ def list_(as_json: AsJson = False) -> None:
     if not kernels:
         print("no kernel is built; build one with: testctl lab build")
         return
-    table = Table("kernel", "version", "size", "used", "self-test", "where", box=None)
+    table = Table("kernel", "version", "size", "used", "self-test", box=None, pad_edge=False)
     for kernel in kernels:
-        used = "by default" if kernel.name == DEFAULT_KERNEL else f"kernel: {kernel.name}"
-        tested = kernel.tested.summary if kernel.tested else f"none: testctl lab test {kernel.path.name}"
-        source = ", own tree" if kernel.own_tree else ""
-        used = (used if kernel.used else "no" if kernel.whole else "not whole: its build was killed") + source
-        tested = tested if kernel.whole else ""
+        used = "by default" if kernel.name == DEFAULT_KERNEL else "yes"
+        used = used if kernel.used else "no" if kernel.whole else "its build was killed"
+        tested = (kernel.tested.summary if kernel.tested else "none") if kernel.whole else ""
         size = f"{kernel.size / 1e6:.1f} MB"
-        table.add_row(kernel.name, kernel.release, size, used, tested, str(kernel.path))
+        table.add_row(kernel.path.name, kernel.release, size, used + ", own tree" * kernel.own_tree, tested)
     plain_console(Console()).print(table)
-    print("config of each: the file `config` there; remove one with: testctl lab rm NAME")
+    print(f"in {kernels[0].path.parent}; testctl lab test NAME, testctl lab rm NAME")
 
 
 @app.command()

@@ -110,8 +110,17 @@ def series(
         writer.writerow(table.column_names)
         writer.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
     else:
-        for row in table.to_pylist():
-            print("  ".join(f"{name} {value}" for name, value in row.items()))
+        rows = table.to_pylist()
+        known = [name for name in table.column_names if any(row[name] != -1 for row in rows)]
+        for row in rows:
+            print("  ".join(f"{name} {_number(row[name])}" for name in known))
+
+
+def _number(value: object) -> object:
+    """-1: not known."""
+    if value == -1:
+        return "?"
+    return f"{value:.{6 if abs(value) < 1e6 else 12}g}" if isinstance(value, float) else value
 
 
 def report(
