@@ -101,7 +101,7 @@ def test_the_commit_that_slows_cubic_down(tree: tuple[Path, list[str]], tmp_path
     code, said = command_in(tmp_path, "run", "plan.yaml", "--source", f"{where}@{commits[4]}", "--out", "run")
     assert code == 0, said
     sources = ["--source", f"{where}@{commits[4]}", "--source", f"{where}@{commits[5]}"]
-    code, said = command_in(tmp_path, "compare", "plan.yaml", *sources)
+    code, said = command_in(tmp_path, "compare", "plan.yaml", *sources, "--jobs", "2", "--set", "bulk.duration=900ms")
     assert code == 1, said
     assert "throughput_bps" in said
     code, said = command_in(tmp_path, "compare", "plan.yaml", *sources[:2], *sources[:2])

@@ -141,6 +141,8 @@ run plan.yaml --on sender
 run plan.yaml --insecure
 run plan.yaml --affected-most 3
 compare run run --results none
+compare run run --jobs 2
+compare run run --set hosts.cc=reno
 run plan.yaml --failed-in none
 run plan.yaml --failed-in file
 run plan.yaml --failed-in damaged

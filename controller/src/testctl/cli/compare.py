@@ -16,7 +16,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.cli import complete, panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
-from testctl.cli.runs import load
+from testctl.cli.runs import Sets, load
 from testctl.cli.source import METAVAR, built
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
 from testctl.execution.options import Options
@@ -69,6 +69,11 @@ def compare(
             "--source", metavar=METAVAR, help="twice: run the plan A on the kernels of both, and compare those runs"
         ),
     ] = None,
+    sets: Sets = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="with --source: points at once (default: 1)"),
+    ] = None,
     results: Annotated[
         Path | None, typer.Option("--results", help="with --source: where runs are kept (default: results)")
     ] = None,
@@ -90,9 +95,9 @@ def compare(
     if source:
         if second or more_a or more_b:
             raise PlanError("--source: want one PLAN, and no runs")
-        first, second = _run_both(first, source, results or Path("results"))
-    elif results:
-        raise PlanError(f"--results {results}: want --source twice, whose runs it keeps; got two runs")
+        first, second = _run_both(first, source, sets, Options(results or Path("results"), jobs=jobs or 1))
+    elif given := [name for name, value in (("--set", sets), ("--jobs", jobs), ("--results", results)) if value]:
+        raise PlanError(f"{', '.join(given)}: want --source twice, which runs a plan; got runs that were made already")
     elif second is None:
         raise PlanError("want two runs A and B, or a PLAN with --source twice")
     a, b = ([open_run(path) for path in paths] for paths in ([first, *(more_a or [])], [second, *(more_b or [])]))
@@ -108,7 +113,7 @@ def compare(
     sys.exit(1 if comparison.worse or (strict and comparison.differs) else 0)
 
 
-def _run_both(file: Path, sources: Sequence[str], results: Path) -> tuple[Path, Path]:
+def _run_both(file: Path, sources: Sequence[str], sets: list[str] | None, options: Options) -> tuple[Path, Path]:
     """Run a plan on the kernels of two trees, or revisions; the directories of the runs.
 
     Both kernels are built before anything is run.  Raises PlanError, TestbedError.
@@ -118,17 +123,17 @@ def _run_both(file: Path, sources: Sequence[str], results: Path) -> tuple[Path, 
     kernels = [built(source) for source in sources]
     if kernels[0] == kernels[1]:
         raise PlanError(f"--source: want two kernels; {sources[0]} and {sources[1]} are the same")
-    plan = load(file, "lab", None, kernels[0].name, MAX_POINTS)
+    plan = load(file, "lab", sets, kernels[0].name, MAX_POINTS)
     with interruptible():
         try:
-            first, second = (_run_on(plan, kernel, results) for kernel in kernels)
+            first, second = (_run_on(plan, kernel, options) for kernel in kernels)
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
     return first.path, second.path
 
 
-def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
+def _run_on(plan: Plan, kernel: Kernel, options: Options) -> Run:
     """A run of a plan whose every point is on this kernel."""
     from testctl.execution.pool import LocalPool
     from testctl.execution.run import run_plan
@@ -136,7 +141,7 @@ def _run_on(plan: Plan, kernel: Kernel, results: Path) -> Run:
 
     progress = Progress(len(plan.points), Console(stderr=True))
     testbed = find(plan.testbed).ready(plan.points, Request(kernel=kernel, commands=True))
-    return run_plan(plan, testbed, Options(results), progress, pool=LocalPool(1))
+    return run_plan(plan, testbed, options, progress, pool=LocalPool(options.jobs))
 
 
 def _compared(
