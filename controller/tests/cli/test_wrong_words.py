@@ -151,6 +151,7 @@ run plan.yaml --failed-in ''
 run plan.yaml --last-failed
 run plan.yaml --last-failed --results none
 run plan.yaml --set hosts.net.ipv4.tcp_no_such=1 --kernel ../x
+plan plan.yaml --kernel 7.3 --set hosts.kernel=6.1
 run plan.yaml --set 'bulk.duration=1 sec'
 run plan.yaml --without sender1.cc
 lab list x

@@ -99,6 +99,9 @@ def load(
     from testctl.rules import rules
 
     find(testbed)
+    twice = [text for text in sets or [] if kernel is not None and text.replace(" ", "").startswith(f"{on}.kernel=")]
+    if twice:
+        raise PlanError(f"the kernel of {on}: want it once; got {kernel} (--kernel or --source) and --set {twice[0]}")
     overrides = [*(sets or []), *([f"{on}.kernel='{kernel}'"] if kernel is not None else [])]
     return load_plan(
         file,
