@@ -80,12 +80,13 @@ def several(where: Path) -> None:
             for (part, processors), walls_s in of_s.items():
                 s, waited = run(plan(part), where / f"{part}{processors}", processors)
                 walls_s.append(s)
-                waits = [f"{name} {waited_s:.2f} s" for name, waited_s in waited.items()] or waits
+                waits = [f"{waited_s:.2f}" for waited_s in waited.values()] or waits
         one, on_one, on_two = of_s.values()
         print(
             f"{what}: one kernel on one processor {median(one):.2f} s ({min(one):.2f}), {virtual_s / median(one):.2f} "
             f"times the clock; of its speed two kernels on one processor {over(one, on_one)}, on two "
-            f"{over(one, on_two)}; two processors over one {over(on_one, on_two)}; {', '.join(waits)}"
+            f"{over(one, on_two)}, where they waited for {' and '.join(waits)} s; two processors over one "
+            f"{over(on_one, on_two)}"
         )
 
     for delay, duration in DELAYS.items():
