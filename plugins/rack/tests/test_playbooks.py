@@ -65,6 +65,31 @@ def test_without_an_inventory(where: str, name: str) -> None:
     assert "ansible-playbook -i INVENTORY deploy.yml; inventory/rack-example is an example" in output
 
 
+@pytest.mark.parametrize("playbook", ["deploy.yml", "playbooks/check.yml"])
+@pytest.mark.parametrize("group", ["testctl_hosts", "testctl_switches", "testctl_controller"])
+def test_a_misspelt_or_missing_group_is_refused_before_any_host_is_contacted(
+    tmp_path: Path, group: str, playbook: str
+) -> None:
+    inventory = tmp_path / "rack"
+    shutil.copytree(ROOT / "inventory" / "rack-example", inventory)
+    hosts = inventory / "hosts.yaml"
+    text = hosts.read_text(encoding="utf-8")
+    hosts.write_text(text.replace(f"{group}:", f"{group}x:"), encoding="utf-8")
+    code, output = deploy(playbook, "-i", str(inventory))
+    assert code != 0
+    assert f"group {group}x: want a group of testctl's, testctl_hosts, testctl_switches," in " ".join(output.split())
+    hosts.write_text(text.replace(f"{group}:", "others:"), encoding="utf-8")
+    code, output = deploy(playbook, "-i", str(inventory))
+    assert code != 0
+    wanted = f"want an inventory with hosts in group {group}; got none: give it with -i, as in ansible-playbook -i "
+    assert f"{wanted}INVENTORY {playbook}" in " ".join(output.split())
+
+
+def test_the_example_of_a_night_in_the_lab_comes_as_far_as_systemd() -> None:
+    code, output = deploy("playbooks/nightly.yml", "-i", "inventory/nightly-example", "--check")
+    assert code == 0 or "want systemd" in output, output
+
+
 def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: Path) -> None:
     inventory = tmp_path / "rack"
     shutil.copytree(ROOT / "inventory" / "rack-example", inventory)
