@@ -48,7 +48,8 @@ def commands(command: Any = None, before: str = "") -> Iterator[str]:
 
 def test_where_each_command_takes_its_tuples() -> None:
     """Those of plans take them in load_plan, which is called with all words below; `topologies` those of a topology."""
-    assert set(commands()) == {"plan", "run", "aa", "bisect", "mutate", "nightly", "topologies", "lab exec"}
+    of_plans = {"plan", "run", "compare", "aa", "bisect", "mutate", "nightly"}
+    assert set(commands()) == of_plans | {"topologies", "lab exec"}
 
 
 def words_of(row: Row) -> list[str]:
