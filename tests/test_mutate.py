@@ -73,7 +73,7 @@ def test_what_a_plan_detects(tmp_path: Path) -> None:
     before = [(origin.origin / name).read_bytes() for name in texts]
     kernel, absent = build(origin, texts, mutants, lambda what, done, total: None, os.cpu_count() or 1)
     assert absent == [5]
-    testbed = LabTestbed.for_points(plan.points, kernel=kernel)
+    testbed = LabTestbed.for_points(plan.points, kernels={"6.12": kernel})
 
     def bench() -> Bench:
         until = time.monotonic() + 600
@@ -110,7 +110,7 @@ def test_a_mutant_that_never_ends_is_a_crash(tmp_path: Path, monkeypatch: pytest
     kernel, absent = build(origin, texts, [endless], lambda what, done, total: None, os.cpu_count() or 1)
     assert not absent
     monkeypatch.setattr("testctl.mutate.trial.MIN_WALL_S", 5.0)
-    testbed = LabTestbed.for_points(plan.points, kernel=kernel)
+    testbed = LabTestbed.for_points(plan.points, kernels={"6.12": kernel})
     (point,) = plan.points
     usual = run_point(testbed, point, tmp_path / "work")
     assert usual.reaches(1)
