@@ -32,6 +32,7 @@ def make(target: str) -> Path:
 
 def test_flows_and_errors() -> None:
     environment = os.environ | {"TESTCTL_TGEN": str(make("build/tgen-sanitized")), "TESTCTL_TEST_PORTS": "9000"}
+    environment.pop("TESTCTL_TESTS_UNTIL", None)
     others = [str(path) for path in sorted(HERE.glob("test_*.py")) if path.name != Path(__file__).name]
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *others]
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
