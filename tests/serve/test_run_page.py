@@ -116,8 +116,11 @@ def test_an_expectation_has_its_bound_and_what_was_found(open_shown: Any, pages:
 @BOTH
 def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.night)
-    said = page.locator("main p", has_text="new failure").inner_text()
-    assert said == f"since {BEFORE}: 1 of 36 changed, 1 new failure; 36 of 300 points were run"
+    said = page.locator("main .since").inner_text().splitlines()
+    assert said == [
+        "1 new failure, 1 of 36 points with another digest",
+        f"36 of 300 points were run: the time ran out; since {BEFORE}",
+    ]
     assert page.get_by_role("link", name=BEFORE).count() == (of == "serve")
 
 

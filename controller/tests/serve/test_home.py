@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testctl.report.night import NOT_HERE
 from testctl.serve.home import Home, worst
 from testctl.serve.listing import Unknown
 from testctl.serve.plans import Plans
@@ -56,11 +57,11 @@ def test_a_plan_has_the_verdict_of_its_newest_run_and_the_shares_that_passed(tmp
 def test_points_with_another_verdict_or_digest_are_counted(tmp_path: Path, made: Made) -> None:
     first = made(1)
     home = Home(Runs(tmp_path))
-    assert home.since(first.name) == {"since": None, "points": 2, "in_all": 2}
+    assert home.since(first.name) == {"since": None, "text": "the first run", "worse": False, "share": ""}
     second = made(2, other=True)
-    counts = {"verdicts": 1, "new_failures": 1, "digests": 1, "new": 0, "gone": 0}
-    found = home.since(second.name)
-    assert {"since": found["since"]} | {name: found[name] for name in counts} == {"since": first.name} | counts
+    assert home.since(second.name) == {
+        "since": first.name, "text": "1 new failure, 1 of 2 points with another digest", "worse": True, "share": ""
+    }  # fmt: skip
     with pytest.raises(Unknown):
         home.since("none")
 
@@ -68,7 +69,9 @@ def test_points_with_another_verdict_or_digest_are_counted(tmp_path: Path, made:
 def test_a_real_clock_has_other_digests_each_time(tmp_path: Path, made: Made) -> None:
     made(1, testbed="netns")
     second = made(2, other=True, testbed="netns")
-    assert Home(Runs(tmp_path)).since(second.name)["digests"] is None
+    assert Home(Runs(tmp_path)).since(second.name)["text"] == "1 new failure"
+    third = made(3, other=True, testbed="netns")
+    assert Home(Runs(tmp_path)).since(third.name)["text"] == "no other verdict"
 
 
 def test_a_run_is_compared_with_one_of_the_same_set(tmp_path: Path, made: Made) -> None:
@@ -83,11 +86,29 @@ def test_a_run_is_compared_with_one_of_the_same_set(tmp_path: Path, made: Made) 
 def test_a_night_says_since_which_and_how_many_of_all_points(tmp_path: Path, made: Made) -> None:
     first = made(1)
     made(2)
-    night = made(3, nightly={"since": first.name, "not_run": [{"id": "a"}, {"id": "b"}, {"id": "c"}]})
-    found = Home(Runs(tmp_path)).since(night.name)
-    assert (found["since"], found["points"], found["in_all"]) == (first.name, 2, 5)
+    not_run = [{"id": name, "tuples": []} for name in "abc"]
+    night = made(3, nightly={"since": first.name, "not_run": not_run, "ended_by": "the clock"})
+    home = Home(Runs(tmp_path))
+    found = home.since(night.name)
+    wanted = {"since": first.name, "text": "no change", "share": "2 of 5 points were run: the time ran out"}
+    assert {name: found[name] for name in wanted} == wanted
+    said = Runs(tmp_path).page(night.name)["night"]
+    assert {name: said[name] for name in wanted} == wanted, "its page says the same"
     odd = made(4, nightly={"since": "../../gone", "not_run": 7})
-    assert Home(Runs(tmp_path)).since(odd.name)["since"] is None
+    assert (home.since(odd.name)["since"], home.since(odd.name)["text"]) == (None, NOT_HERE)
+
+
+def test_a_night_names_the_points_that_the_night_before_had(tmp_path: Path, made: Made) -> None:
+    first = made(1)
+    path = made(2) / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    left = summary["points"].pop()
+    entry = {"since": first.name, "not_run": [left, {"id": "new", "tuples": []}], "ended_by": "the estimate"}
+    path.write_text(json.dumps(summary | {"nightly": entry}), encoding="utf-8")
+    said = Runs(tmp_path).page(path.parent.name)["night"]
+    assert said["text"] == "no change in the 1 point of both, 1 point less"
+    assert said["share"] == "1 of 3 points were run: more were not expected to fit into the time"
+    assert said["less"] == [left["id"]]
 
 
 @pytest.fixture

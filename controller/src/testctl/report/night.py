@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A nightly run in a sentence: how much of the plan was run, and the differences from the run before."""
+"""What changed in a run since the one before, and how much of its plan a nightly run was: the same words everywhere."""
 
 from __future__ import annotations
 
@@ -8,43 +8,98 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.types import shown
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
+from testctl.report.factors import Factor
 from testctl.results import RunPoint, layout
 from testctl.results.reader import read_json
 
 KEY = "nightly"
 _GOOD = ("pass", "skip")
+_ENDED = {"the clock": "the time ran out", "the estimate": "more were not expected to fit into the time"}
+_MOST_NAMES = 20
+FIRST = "the first nightly run of this plan here"
+NOT_HERE = "that run is not here to be compared with"
+
+Results = Mapping[str, tuple[str, str]]
+"""{point: (verdict, digest)}"""
 
 
-def night(run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint]) -> dict[str, Any] | None:
-    """{"since", "text"} of a nightly run, else None.  The run before is read from the same directory."""
+def changed(before: Results, now: Results, exact: bool) -> dict[str, Any]:
+    """{"text", "worse"}: the differences between two runs of a plan in a sentence, and whether points fail anew.
+
+    exact  digests repeat on both runs' testbeds; else they differ each time, and are not compared
+    """
+    both = [(before[point], result) for point, result in now.items() if point in before]
+    verdicts = [(was in _GOOD, became in _GOOD) for (was, _), (became, _) in both if was != became]
+    failed, passed = verdicts.count((True, False)), verdicts.count((False, True))
+    other = len(verdicts) - failed - passed
+    differ = sum(was != became for (_, was), (_, became) in both) if exact else 0
+    more, less = len(now) - len(both), len(before) - len(both)
+    parts = [
+        f"{failed} new failure{'' if failed == 1 else 's'}" if failed else "",
+        f"{_points(passed)} no longer fail{'s' if passed == 1 else ''}" if passed else "",
+        f"{_points(other)} with another verdict" if other else "",
+        f"{differ} of {_points(len(both))} with another digest" if differ else "",
+    ]
+    if not any(parts):
+        which = f" in the {_points(len(both))} of both" if more or less else ""
+        parts = [("no change" if exact else "no other verdict") + which]
+    parts += [f"{_points(more)} more" if more else "", f"{_points(less)} less" if less else ""]
+    return {"text": ", ".join(filter(None, parts)), "worse": bool(failed)}
+
+
+def share(entry: object, points: int) -> str:
+    """How much of its plan a nightly run of that many points was, by its entry of the summary; "" of another run."""
+    if not isinstance(entry, Mapping):
+        return ""
+    not_run = entry.get("not_run")
+    left = len(not_run) if isinstance(not_run, list) else 0
+    why = _ENDED.get(str(entry.get("ended_by")), "")
+    return f"{points} of {points + left} points were run" + (f": {why}" if left and why else "")
+
+
+def night(
+    run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint], varying: Sequence[Factor]
+) -> dict[str, Any] | None:
+    """{"since", "text", "worse", "share", "less"} of a nightly run, else None: `less` names points it did not run.
+
+    The run before is read from the same directory.
+    """
     entry = summary.get(KEY)
     if not isinstance(entry, Mapping):
         return None
-    since, left = str(entry.get("since") or ""), len(entry.get("not_run") or ())
-    share = f"{len(points)} of {len(points) + left} points were run"
+    since = str(entry.get("since") or "")
+    about = {"since": since, "worse": False, "share": share(entry, len(points)), "less": []}
     if not since:
-        return {"since": "", "text": f"the first nightly run of this plan here; {share}"}
+        return about | {"text": FIRST}
     before = _before(run, since)
     if before is None:
-        return {"since": since, "text": f"that run is not here to be compared with; {share}"}
-    there = [(point, before[point.id]) for point in points if point.id in before]
-    failed = sum(was["verdict"] in _GOOD and now.verdict not in _GOOD for now, was in there)
-    parts = [f"{failed} new failure{'' if failed == 1 else 's'}", share]
-    if kind_of(str(summary.get("testbed") or DEFAULT)).deterministic:  # else digests differ each time
-        changed = sum(now.digest != was["digest"] for now, was in there)
-        parts = [f"{changed} of {len(there)} changed, {parts[0]}", share]
-    return {"since": since, "text": "; ".join(parts)}
+        return about | {"text": NOT_HERE}
+    now = {point.id: (point.verdict, point.digest) for point in points}
+    less = [each for each in entry.get("not_run") or () if each["id"] in before]
+    exact = kind_of(str(summary.get("testbed") or DEFAULT)).deterministic
+    return about | changed(before, now, exact) | {"less": [_name(point, varying) for point in less[:_MOST_NAMES]]}
 
 
-def _before(run: Path, since: str) -> dict[str, dict[str, str]] | None:
-    """{point: {"verdict", "digest"}} of the run of that name; None where it can't be read."""
+def _points(count: int) -> str:
+    return f"{count} point{'' if count == 1 else 's'}"
+
+
+def _name(point: Mapping[str, Any], varying: Sequence[Factor]) -> str:
+    """A point that was not run by what distinguishes those that were, or its id."""
+    values = {f"{entity}.{parameter}": shown(value) for entity, parameter, value in point["tuples"]}
+    return ", ".join(f"{f.label} {values[f.key]}" for f in varying if f.key in values) or str(point["id"])
+
+
+def _before(run: Path, since: str) -> dict[str, tuple[str, str]] | None:
+    """{point: (verdict, digest)} of the run of that name; None where it can't be read."""
     path = run.parent / since / layout.SUMMARY
     if not layout.is_name(since) or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
         return None
     try:
         entries = read_json(path)["points"]
-        return {str(point["id"]): {key: str(point.get(key, "")) for key in ("verdict", "digest")} for point in entries}
+        return {str(point["id"]): (str(point["verdict"]), str(point.get("digest", ""))) for point in entries}
     except (TestctlError, KeyError, TypeError, AttributeError):
         return None

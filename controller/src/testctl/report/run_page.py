@@ -72,7 +72,7 @@ def run_page(run: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) 
         "statement": _readable(lambda: lines(summary)) or [],
         "plan_text": plan_text,
         "found": finding(points, expected),
-        "night": _readable(lambda: night(run.path, summary, points)),
+        "night": _readable(lambda: night(run.path, summary, points, varying)),
         "reasons": _reasons(points),
         "claims": _readable(lambda: claim_rows(claims_of(summary))) or [],
         "expectations": [_expectation(expectation, points, varying) for expectation in expected],

@@ -11,6 +11,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.testbed_kind import kind_of
+from testctl.report.night import FIRST, KEY, NOT_HERE, Results, changed, share
 from testctl.results import layout, shapes
 from testctl.results.provenance import Provenance
 from testctl.serve import listing
@@ -28,15 +29,15 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Judged:
-    """A run as it is compared with another: point -> (verdict, digest)."""
+    """A run as it is compared with another."""
 
-    points: Mapping[str, tuple[str, str]]
+    points: Results
     deterministic: bool
     nightly: bool
     since: str | None
     """The run that a nightly run was compared with; None: it is the first, or no nightly run."""
-    not_run: int
-    """Points of the plan that a nightly run left out."""
+    share: str
+    """How much of the plan a nightly run was (testctl.report.night)."""
 
 
 class Home:
@@ -53,7 +54,7 @@ class Home:
         return {"runs": self._shown, "plans": plans_of(self._shown), "results": self._runs.root.name}
 
     def since(self, run: str) -> dict[str, Any]:
-        """What changed in a complete run since the one of its plan before, in counts of points.
+        """What changed in a complete run since the one of its plan before: {"since", "text", "worse", "share"}.
 
         A nightly run is compared with the nightly run before it, as it was made; another with the newest one before it
         that has the same --set and --without.  Raises Unknown, PlanError.
@@ -70,12 +71,13 @@ class Home:
             before = next((line for line in earlier if line["name"] == now.since), None)
         else:
             before = next((line for line in earlier if line["overrides"] == shown[at]["overrides"]), None)
-        counts = {"since": None, "points": len(now.points), "in_all": len(now.points) + now.not_run}
-        return (
-            counts
-            if before is None
-            else counts | _difference(str(before["name"]), self._look(str(before["name"])), now)
-        )
+        if before is None:
+            text = (NOT_HERE if now.since else FIRST) if now.nightly else "the first run"
+            return {"since": None, "text": text, "worse": False, "share": now.share}
+        name = str(before["name"])
+        then = self._look(name)
+        words = changed(then.points, now.points, then.deterministic and now.deterministic)
+        return {"since": name, "share": now.share} | words
 
     def _look(self, run: str) -> _Judged:
         """A run of a listing, so that its name can be part of a path."""
@@ -126,26 +128,12 @@ def _judged(summary: Mapping[str, Any]) -> _Judged:
     entries = summary.get("points")
     if not isinstance(entries, list) or any(misfit(entry, shapes.ENTRY) for entry in entries):
         raise PlanError(f"{layout.SUMMARY}: want points as testctl writes them")
-    nightly = summary.get("nightly")
-    since, not_run = (nightly.get("since"), nightly.get("not_run")) if isinstance(nightly, Mapping) else (None, None)
+    nightly = summary.get(KEY)
+    since = nightly.get("since") if isinstance(nightly, Mapping) else None
     return _Judged(
         {str(entry["id"]): (str(entry["verdict"]), str(entry.get("digest", ""))) for entry in entries},
         kind_of(Provenance.from_json(summary).testbed).deterministic,
         isinstance(nightly, Mapping),
         since if isinstance(since, str) else None,
-        len(not_run) if isinstance(not_run, list) else 0,
+        share(nightly, len(entries)),
     )
-
-
-def _difference(name: str, before: _Judged, now: _Judged) -> dict[str, Any]:
-    both = [(before.points[point], result) for point, result in now.points.items() if point in before.points]
-    verdicts = [(was, became) for (was, _), (became, _) in both if was != became]
-    exact = before.deterministic and now.deterministic
-    return {
-        "since": name,
-        "verdicts": len(verdicts),
-        "new_failures": sum(became == "fail" for _, became in verdicts),
-        "digests": sum(was != became for (_, was), (_, became) in both) if exact else None,
-        "new": len(now.points) - len(both),
-        "gone": len(before.points) - len(both),
-    }

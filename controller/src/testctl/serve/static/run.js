@@ -4,7 +4,7 @@ import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isEx
 import { claimTable, expectationTable, failureTables, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";
-import { going, since } from "./runs.js";
+import { difference, going, since } from "./runs.js";
 import { sweepSection } from "./sweeps.js";
 
 const FIRST = ["fail", "invalid", "broken", "skip", "not judged yet", "pass"]; // the order of the table
@@ -97,7 +97,8 @@ const head = (run, all) => [
   run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
-  run.night ? make("p", {}, ...(run.night.since ? ["since ", isExport() ? run.night.since : make("a", { href: route(["run", run.night.since]) }, run.night.since), ": "] : []), run.night.text) : changes(run),
+  run.night ? make("div", { class: "since" }, ...difference(run.night)) : changes(run),
+  run.night?.less.length ? make("details", { class: "small" }, make("summary", {}, "Points that the run before had"), make("ul", {}, ...run.night.less.map((name) => make("li", {}, name)))) : "",
   isExport() ? "" : links(run),
   run.paths.rows.length ? make("details", { class: "small", open: run.paths.rows.length < 4 }, make("summary", {}, "Paths without other traffic"),
     scroll("Paths", table(run.paths.heads, run.paths.rows.map((row) => make("tr", {}, ...row.map((text) => make("td", { class: "text" }, text))))))) : ""];
@@ -105,7 +106,7 @@ const head = (run, all) => [
 // Since the run before, which a server alone knows.
 const changes = (run) => {
   if (isExport() || run.state !== "complete") return "";
-  const words = make("p");
+  const words = make("div", { class: "since" });
   since(run.name).then((found) => words.replaceChildren(...found));
   return words;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The home page: plans with their last verdict, and the list of runs.
-import { ask, badge, changed, choose, counts, drawn, here, inOrder, looks, make, many, route, scroll, showTime, sortHeads, sorted, table, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, here, inOrder, isExport, looks, make, many, route, scroll, showTime, sortHeads, sorted, table, when } from "./dom.js";
 import { scorecardTable } from "./scorecards.js";
 import { spark } from "./spark.js";
 
@@ -78,13 +78,13 @@ const planTable = (plans, all) => {
       plan.going ? make("div", { class: "note" }, make("a", { href: route(["run", plan.going.name]) }, "in progress"), plan.going.progress ? `: ${going(plan.going.progress)}` : "") : null),
     make("td", { "data-sort": i }, counts(plan.last.counts, all)),
     cells[i],
-    make("td", { class: "trend" }, spark(plan.shares.map((one) => one.share), plan.shares.map((one) => one.verdict), all, { range: [0, 1] })),
+    make("td", { class: "trend spare" }, spark(plan.shares.map((one) => one.share), plan.shares.map((one) => one.verdict), all, { range: [0, 1] })),
     make("td", { class: "nowrap", "data-sort": plan.last.started }, make("a", { href: route(["run", plan.last.name]) }, when(plan.last.started))),
-    make("td", { class: "number" }, String(plan.runs))));
+    make("td", { class: "number spare" }, String(plan.runs))));
   const texts = plans.map((plan) => `${plan.plan} ${plan.about} ${Object.keys(plan.last.counts).filter((verdict) => plan.last.counts[verdict]).join(" ")}`.toLowerCase());
   let left = false;
   return {
-    element: scroll("Plans", sorted(table(["plan", "last verdict", "since the run before", make("th", { scope: "col", "data-plain": true }, "passed, over the runs"), "last run (UTC)", make("th", { scope: "col", class: "number" }, "runs")], rows))),
+    element: scroll("Plans", sorted(table(["plan", "last verdict", "since the run before", make("th", { scope: "col", "data-plain": true }, "passed, over the runs"), "last run (UTC)", make("th", { scope: "col", class: "number" }, "runs")], rows, { class: "blocks" }))),
     search: (plan, words) => rows.forEach((row, i) => { row.hidden = (plan && plans[i].plan !== plan) || !words.every((word) => texts[i].includes(word)); }),
     leave: () => { left = true; },
     // One plan after the other: each needs two whole summaries.
@@ -97,19 +97,9 @@ const planTable = (plans, all) => {
   };
 };
 
-// What changed in a run since the one before, in words: the most important first.
+// What changed in a run since the one before, and how much of its plan a night was.
 export const since = async (run) => {
-  let found;
-  try { found = await ask(["runs", run, "since"]); } catch (error) { return [make("span", { class: "note" }, error.message)]; }
-  const night = found.in_all > found.points ? `${found.points} of ${many(found.in_all, "point")}` : "";
-  if (!found.since) return [[night, "the first run"].filter(Boolean).join("; ")];
-  const parts = [
-    found.new_failures && many(found.new_failures, "new failure"),
-    found.verdicts && `${many(found.verdicts, "point")} with another verdict`,
-    found.digests && `${many(found.digests, "point")} with another digest`,
-    found.new && `${many(found.new, "point")} more`,
-    found.gone && `${many(found.gone, "point")} less`,
-  ].filter(Boolean);
-  const text = parts.join(", ") || (found.digests === null ? "no other verdict" : "no change");
-  return [make("span", { class: found.new_failures ? "worse" : "" }, text), make("div", { class: "note" }, night ? `${night}, ` : "", "since ", make("a", { href: route(["run", found.since]) }, found.since))];
+  try { return difference(await ask(["runs", run, "since"])); } catch (error) { return [make("span", { class: "note" }, error.message)]; }
 };
+export const difference = ({ since: before, text, worse, share }) => [make("span", { class: worse ? "worse" : "" }, text), make("div", { class: "note" }, share, share && before ? "; " : "",
+  ...(before ? ["since ", isExport() ? before : make("a", { href: route(["run", before]) }, before)] : []))];
