@@ -291,7 +291,8 @@ def _time_axis(window: Shown) -> tuple[int, str, int]:
 def _legend(panel: Panel, alone: bool) -> dict[str, Any]:
     """Colours and dashes of the lines; one line has no name, unless others were left out."""
     labels = [label for label, _, _ in panel.legend]
-    shown = None if len(labels) < 2 and not alone else {"orient": "top", "title": None}
+    legend = {"orient": "top", "title": None, "symbolType": "stroke", "symbolSize": 900}  # long enough for a dash
+    shown = None if len(labels) < 2 and not alone else legend
     return {
         name: {"type": "nominal", "scale": {"domain": labels, "range": values}, "legend": shown}
         for name, values in (

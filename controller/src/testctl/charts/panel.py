@@ -13,8 +13,8 @@ from testctl.curves import Window
 Look = tuple[str, str, Sequence[int]]
 """(label, colour, dash) of a line."""
 
-DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (5, 2, 1, 2), (4, 4), (3, 1), (1, 3), (12, 2, 1, 2))
-"""Of the connections of a flow, in order."""
+DASHES: Sequence[Sequence[int]] = ((1, 0), (6, 3), (2, 2), (14, 3, 2, 3), (1, 4), (10, 6), (6, 2, 2, 2, 2, 2), (20, 3))
+"""Of the connections of a flow, in order: told apart where there are three or four, in figures and their legends."""
 
 DOTTED = (2, 3)
 
