@@ -16,6 +16,7 @@ help: ## List the targets
 
 setup: ## Install what is missing: packages, .venv, the lab's kernel
 	@tools/setup 6.12
+	@echo "ready: the commands are in $(BIN), so $(BIN)/testctl run PLAN, or testctl after: source $(BIN)/activate"
 
 run: ## Run plans/dctcp_htb.yaml (or PLAN=…) and print where the report is
 	@tools/setup --for $(PLAN) 6.12
