@@ -37,7 +37,7 @@ class _Judged:
     since: str | None
     """The run that a nightly run was compared with; None: it is the first, or no nightly run."""
     share: str
-    """How much of the plan a nightly run was (testctl.report.night)."""
+    """How much of the plan a nightly run was, in a clause."""
 
 
 class Home:
@@ -76,8 +76,8 @@ class Home:
             return {"since": None, "text": text, "worse": False, "share": now.share}
         name = str(before["name"])
         then = self._look(name)
-        words = changed(then.points, now.points, then.deterministic and now.deterministic)
-        return {"since": name, "share": now.share} | words
+        exact = then.deterministic and now.deterministic
+        return {"since": name, "share": now.share} | changed(then.points, now.points, exact)
 
     def _look(self, run: str) -> _Judged:
         """A run of a listing, so that its name can be part of a path."""

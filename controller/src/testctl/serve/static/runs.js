@@ -97,7 +97,7 @@ const planTable = (plans, all) => {
   };
 };
 
-// What changed in a run since the one before, and how much of its plan a night was.
+// What changed in a run since the one before, and how much of its plan a nightly run was.
 export const since = async (run) => {
   try { return difference(await ask(["runs", run, "since"])); } catch (error) { return [make("span", { class: "note" }, error.message)]; }
 };
