@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -85,15 +86,17 @@ def of_affected(
     executed = coverage_of(_counted_run(on_kernel, kernel, results, jobs), kernel=kernel, since_boot=True)
     concerned = affected(executed, changed.changes)
     times = dict(zip(executed.points, concerned.executions.tolist(), strict=True))
-    # A point without counters was broken or skipped.
-    of_plan = {point.id: times.get(other.id, 1) for point, other in zip(plan.points, on_kernel.points, strict=True)}
-    ids = {id_ for id_, count in of_plan.items() if count or concerned.why_all}
     of_counted = {other.id: point.id for point, other in zip(plan.points, on_kernel.points, strict=True)}
+    # A point without counters was broken or skipped: what it executes is not known, so it comes first.
+    unknown = [id_ for other, id_ in of_counted.items() if other not in times]
+    of_plan = {id_: times.get(other, math.inf) for other, id_ in of_counted.items()}
+    ids = {id_ for id_, count in of_plan.items() if count or concerned.why_all}
     order = {id_: -count for id_, count in of_plan.items()}
     there = len(ids)
     if most is not None and there > most:
         among = [place for place, id_ in enumerate(executed.points) if of_counted[id_] in ids]
-        kept = [of_counted[executed.points[place]] for place in most_different(executed, concerned, among, most)]
+        others = most_different(executed, concerned, among, max(most - len(unknown), 0))
+        kept = [*unknown, *(of_counted[executed.points[place]] for place in others)][:most]
         ids, order = set(kept), {id_: place for place, id_ in enumerate(kept)}
     compared = counterparts(plan, ids)
     _print(plan, changed.revision, concerned, there, len(compared))
