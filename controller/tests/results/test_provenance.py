@@ -49,6 +49,13 @@ def test_a_run_says_its_overrides(plan: Plan) -> None:
     assert (on_this_kernel["testbed"], on_this_kernel["jobs"], on_this_kernel["noise"]) == ("netns", 2, None)
 
 
+@pytest.mark.parametrize(("name", "on"), [("hosts", ""), ("receiver", " --on receiver")])
+def test_the_command_names_the_tree_whose_kernel_ran(plan: Plan, name: str, on: str) -> None:
+    """Not the kernel of the cache that is called "source", which the next build of a tree takes the place of."""
+    of_tree = replace(plan, overrides=(SETS[0], f"{name}.kernel='source'"), tree={"source": "/linux@v6.12"})
+    assert f" --set {SETS[0]} --source /linux@v6.12{on} --without " in str(summary_of(of_tree)["reproduce"])
+
+
 def test_the_plan_of_a_run_is_made_again(plan: Plan, tmp_path: Path) -> None:
     again = plan_of(Run(tmp_path, summary_of(plan), ()))
     assert [point.id for point in again.points] == [point.id for point in plan.points]

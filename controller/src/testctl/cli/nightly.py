@@ -31,7 +31,7 @@ from testctl.cli.runs import (
     report_jobs,
     seconds,
 )
-from testctl.cli.source import HELP, METAVAR
+from testctl.cli.source import HELP, METAVAR, described
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
 from testctl.execution.options import Options
@@ -84,6 +84,7 @@ def nightly(
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
     plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
+    plan = replace(plan, tree=described(source, own) if source is not None and own else {})
     selected = find(testbed)
     if not own:
         selected.check(plan)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +20,7 @@ from testctl.cli import affected, complete, panels, verdict_files
 from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
-from testctl.cli.source import HELP, METAVAR, built
+from testctl.cli.source import HELP, METAVAR, built, described
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
 from testctl.execution.first_failure import FirstFailure
@@ -197,6 +198,7 @@ def run(
     named = kernel if source is None or kernel is not None else SOURCE
     chosen = load(file, testbed, sets, named, max_points, without, on or "hosts")
     own = own_kernel(source, testbed, kernel, cluster) if source is not None else None
+    tree = described(source, own) if source is not None and own else {}
     if insecure and not cluster:
         raise PlanError("--insecure: want --cluster ADDRESS, of the scheduler that it is about; got none")
     if cluster and not kind_of(testbed).everywhere:
@@ -210,6 +212,7 @@ def run(
         chosen = of_affected(chosen, on_kernel, changed, results, jobs, affected_most)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
+    chosen = replace(chosen, tree=tree)
     _warn(chosen)
 
     from testctl.cli.exit_code import SKIPPED, exit_code

@@ -9,11 +9,15 @@ import sys
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from testctl.lab.kernel import Kernel
+from testctl.lab import git_tree
+from testctl.lab.kernel import CHANGED, Kernel
+from testctl.lab.source import split_revision
 from testctl.lab.tree_kernel import build_tree
 from testctl.system.text import first_of
 
 METAVAR = "DIR[@REV]"
+MOST = 20
+"""Names of files that a run keeps."""
 HELP = "run on the kernel of this tree, or of a git revision of it; what changed is built first"
 
 
@@ -24,6 +28,30 @@ def built(text: str, variant: str = "") -> Kernel:
     what = "" if changed is None else f"; changed since the last build: {first_of(changed, 8) or 'nothing'}"
     print(f"kernel of {text}: {kernel.release or '?'}, {kernel.binary}{what}", file=sys.stderr)
     return kernel
+
+
+def described(text: str, kernel: Kernel) -> dict[str, str]:
+    """{"source", "commit", "uncommitted", "changed", "key"} of the kernel of DIR[@REV], as far as they are known.
+
+    source       as given, but with an absolute path
+    commit       of a git checkout; uncommitted: files that differ from it
+    changed      compiled files that differ from the build before
+    key          of the kernel, which is the same for the same files
+    """
+    directory, revision = split_revision(text)
+    tree = {"source": f"{directory.absolute()}{f'@{revision}' if revision else ''}"}
+    if git_tree.is_repository(directory):
+        tree["commit"] = git_tree.commit_id(directory, revision or "HEAD")
+        tree["uncommitted"] = "" if revision else " ".join(git_tree.changed(directory, tree["commit"], ""))
+    file = kernel.directory / CHANGED
+    tree["changed"] = " ".join(file.read_text(encoding="utf-8").split()) if file.is_file() else ""
+    return {name: _first(value) for name, value in tree.items() if value} | {"key": kernel.key}
+
+
+def _first(names: str) -> str:
+    """The first of many names."""
+    listed = names.split(" ")
+    return names if len(listed) <= MOST else f"{' '.join(listed[:MOST])} and {len(listed) - MOST} more"
 
 
 class BuildProgress:

@@ -60,6 +60,8 @@ def made_with(run: Run) -> dict[str, str]:
     }
     if isinstance(kernels, dict):
         parts |= {f"kernel {name}": str(release) for name, release in kernels.items()}
+    if isinstance(tree := versions.get("tree"), dict):
+        parts |= {f"tree's {name}": str(tree.get(name) or "") for name in ("commit", "uncommitted", "changed", "key")}
     return parts
 
 

@@ -54,6 +54,7 @@ def complete(
     releases = {point.kernel for point in there if point.kernel}
     versions = collect_versions(
         kernels={".".join(release.split(".")[:2]): release for release in sorted(releases)},
+        **({"tree": plan.tree} if plan.tree else {}),
         **({"metrics": others} if others else {}),
     )
     writer.write_versions(versions)

@@ -263,7 +263,9 @@ class Plan(WrittenPlan):
     """A plan that has passed every check, with its points.
 
     dropped    names of the expectations that are about what --set or --without took away; not among the others
+    tree       of --source: the user's tree whose kernel its points run on (testctl.cli.source.described)
     """
 
     points: tuple[Point, ...]
     dropped: tuple[str, ...] = ()
+    tree: Mapping[str, str] = field(default_factory=dict)

@@ -145,7 +145,11 @@ def command_of(plan: Plan, does: str = "run") -> str:
     if default and plan.file == TEXT_NAME:
         return ""
     arguments = ["testctl", does, from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
-    arguments += [word for given in plan.overrides for word in ("--set", given)]
+    kernel = re.compile(r"(\w+)\.kernel='source'")
+    for given in plan.overrides:
+        own = kernel.fullmatch(given) if plan.tree else None
+        on = [] if own is None or own[1] == "hosts" else ["--on", own[1]]
+        arguments += ["--set", given] if own is None else ["--source", plan.tree["source"], *on]
     arguments += [word for entity, parameter, _ in plan.left_out for word in ("--without", f"{entity}.{parameter}")]
     return shlex.join(arguments)
 
