@@ -116,11 +116,15 @@ def test_an_expectation_has_its_bound_and_what_was_found(open_shown: Any, pages:
 @BOTH
 def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.night)
-    said = page.locator("main .since").inner_text().splitlines()
-    assert said == [
-        "1 new failure, 1 of 36 points with another digest",
+    said = page.locator("main .since")
+    assert said.inner_text().splitlines()[:3] == [
+        "1 new failure, 1 of 36 points with another digest; different: 2 of 4 with cc=cubic and buffer=15kB",
         f"36 of 300 points were run: the time ran out; since {BEFORE}",
+        "The 2 points",
     ]
+    beside = said.get_by_role("link", name="beside the run before").evaluate_all("all => all.map((one) => one.hash)")
+    assert len(beside) == (2 if of == "serve" else 0)
+    assert all(hash_.startswith(f"#/compare?a={BEFORE}") for hash_ in beside)
     assert page.get_by_role("link", name=BEFORE).count() == (of == "serve")
 
 

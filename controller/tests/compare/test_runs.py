@@ -42,6 +42,19 @@ def test_metrics_say_whether_they_got_better(tmp_path: Path) -> None:
     assert not compare_runs(a, open_run(tmp_path / "b"), least=0.6).worse
 
 
+def test_what_the_points_that_differ_share_is_said_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tuples = [[*TUPLES, ("hosts", "cc", cc), ("all", "mtu", mtu)] for cc in ("cubic", "reno") for mtu in (1500, 9000)]
+    points = [replace(POINT, id=f"p{place}", tuples=own) for place, own in enumerate(tuples)]
+    changed = [replace(point, packets=[{}, {}]) if point.id >= "p2" else point for point in points]
+    found = compare_runs(write_run(tmp_path / "a", points), write_run(tmp_path / "b", changed))
+    assert found.shared == "all 2 with cc=reno"
+    print_comparison(found, Console())
+    assert capsys.readouterr().out.splitlines()[:2] == [
+        "2 points are the same, 2 differ: 0 worse, 0 better, 2 neither",
+        "those that differ: all 2 with cc=reno",
+    ]
+
+
 def test_80_columns_show_what_was_asked_with_units(tmp_path: Path) -> None:
     """No name is broken inside a word, no line is wider than the terminal, and the expected metric is the first."""
     names = [name for name, info in metric_names().items() if not info.name.startswith("kernel_")][:60]

@@ -57,10 +57,11 @@ def test_a_plan_has_the_verdict_of_its_newest_run_and_the_shares_that_passed(tmp
 def test_points_with_another_verdict_or_digest_are_counted(tmp_path: Path, made: Made) -> None:
     first = made(1)
     home = Home(Runs(tmp_path))
-    assert home.since(first.name) == {"since": None, "text": "the first run", "worse": False, "share": ""}
+    assert home.since(first.name) == {"since": None, "text": "the first run", "worse": False, "points": [], "share": ""}
     second = made(2, other=True)
     assert home.since(second.name) == {
-        "since": first.name, "text": "1 new failure, 1 of 2 points with another digest", "worse": True, "share": ""
+        "since": first.name, "text": "1 new failure, 1 of 2 points with another digest", "worse": True, "share": "",
+        "points": ["loss"],
     }  # fmt: skip
     with pytest.raises(Unknown):
         home.since("none")

@@ -10,6 +10,7 @@ from testctl.compare.comparability import versions_moved
 from testctl.compare.deltas import Direction, Move, moves, verdict_direction
 from testctl.compare.match import Pair, match_points
 from testctl.compare.packet import FirstDifference, first_difference
+from testctl.report.factors import in_common
 from testctl.report.metrics import expected_metrics
 from testctl.results import Run, RunPoint
 
@@ -62,6 +63,7 @@ class Comparison:
     same        number of points with the same digest, verdict and metrics
     versions    (name, in A, in B) of the versions that differ
     expected    metrics that the plans expect something of
+    shared      what the points that differ were asked for and the others were not, in words
     metrics_a   metrics that only A's points have (metrics_b: B's); they do not make a point differ
     """
 
@@ -74,6 +76,7 @@ class Comparison:
     metrics_a: tuple[str, ...] = ()
     metrics_b: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
+    shared: str = ""
 
     @property
     def differs(self) -> bool:
@@ -91,6 +94,7 @@ class Comparison:
             "differs": self.differs,
             "worse": self.worse,
             "same": self.same,
+            "shared": self.shared,
             "only_a": [point.id for point in self.only_a],
             "only_b": [point.id for point in self.only_b],
             "versions": [list(version) for version in self.versions],
@@ -119,6 +123,7 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
         tuple(sorted(ours - theirs)),
         tuple(sorted(theirs - ours)),
         expected_of(a, b),
+        in_common([pair.a for pair in matched.pairs], {found.point for found in differences}),
     )
 
 

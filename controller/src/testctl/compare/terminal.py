@@ -20,12 +20,22 @@ from testctl.system.text import first_of
 MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
 MAX_POINTS = 20
+_LONGEST_VERSION = 60
 _LONGEST_NAME = 26
 """Characters of a metric's name on one line, so that a table with values fits into 80."""
 
 
 def print_comparison(comparison: Comparison, console: Console, everything: bool = False) -> None:
-    """What differs, worst first."""
+    """What differs, worst first, below a sentence of it."""
+    if comparison.differs:
+        count = {way: sum(difference.direction == way for difference in comparison.differences) for way in ORDER}
+        say(
+            console,
+            f"{same_points(comparison.same)}, {len(comparison.differences)} differ:"
+            f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
+        )
+    if comparison.shared:
+        say(console, f"those that differ: {comparison.shared}")
     print_versions(comparison.versions, console)
     print_only(comparison.only_a, comparison.only_b, console)
     shown = sorted(comparison.differences, key=lambda difference: ORDER[difference.direction])
@@ -38,13 +48,6 @@ def print_comparison(comparison: Comparison, console: Console, everything: bool 
             say(console, f"metrics only in the {which} run: {', '.join(names)}")
     if not comparison.differs:
         say(console, f"no difference: {counted(comparison.same, 'point')} with the same digests")
-        return
-    count = {way: sum(difference.direction == way for difference in comparison.differences) for way in ORDER}
-    say(
-        console,
-        f"\n{same_points(comparison.same)}, {len(comparison.differences)} differ:"
-        f" {count['worse']} worse, {count['better']} better, {count['other']} neither",
-    )
 
 
 def print_statistical(comparison: Statistical, console: Console, everything: bool = False) -> None:
@@ -108,7 +111,7 @@ def _print_cell(cell: JudgedCell, expected: Sequence[str], console: Console, eve
 
 def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
     for what, a, b in versions:
-        say(console, f"{what}: {a[:24] or 'none'} → {b[:24] or 'none'}")
+        say(console, f"{what}: {a[:_LONGEST_VERSION] or 'none'} → {b[:_LONGEST_VERSION] or 'none'}")
 
 
 def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: Console) -> None:

@@ -4,14 +4,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from testctl_agent.spec.types import shown
 
+from testctl.plan.failures import in_words
 from testctl.results import RunPoint
 
 ABSENT = "–"
+
+
+class Asked(Protocol):
+    """What a point was asked for."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def tuples(self) -> Sequence[tuple[str, str, Any]]: ...
+    @property
+    def repeat(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class Factor:
     key: str = ""
 
 
-def factors(points: Sequence[RunPoint]) -> list[Factor]:
+def factors(points: Sequence[Asked]) -> list[Factor]:
     """The factors of a run, in the order of the tuples.
 
     Entities that always have the same value of a parameter (the members of a group) are one factor.
@@ -59,3 +72,10 @@ def describe(point: RunPoint, varying: Sequence[Factor]) -> str:
     """A point in words: what distinguishes it, or its id."""
     words = [f"{factor.label} {factor.of[point.id]}" for factor in varying if factor.of.get(point.id, ABSENT) != ABSENT]
     return ", ".join(words) or point.id
+
+
+def in_common(points: Sequence[Asked], ids: Collection[str]) -> str:
+    """What the points of these ids were asked for and the others were not, in words: "all 5 with cc=cubic"; or ""."""
+    swept = [factor for factor in factors(points) if factor.label]
+    values = [{factor.label: factor.of[point.id] for factor in swept} for point in points]
+    return in_words(values, [point.id in ids for point in points])

@@ -11,7 +11,7 @@ from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.types import shown
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
-from testctl.report.factors import Factor
+from testctl.report.factors import Asked, Factor, in_common
 from testctl.results import RunPoint, layout
 from testctl.results.reader import read_json
 
@@ -19,6 +19,7 @@ KEY = "nightly"
 _GOOD = ("pass", "skip")
 _ENDED = {"the clock": "the time ran out", "the estimate": "more were not expected to fit into the time"}
 _MOST_NAMES = 20
+_MOST_POINTS = 100
 FIRST = "the first nightly run of this plan here"
 NOT_HERE = "that run is not here to be compared with"
 
@@ -26,28 +27,35 @@ Results = Mapping[str, tuple[str, str]]
 """{point: (verdict, digest)}"""
 
 
-def changed(before: Results, now: Results, exact: bool) -> dict[str, Any]:
-    """{"text", "worse"}: the differences between two runs of a plan in a sentence, and whether points fail anew.
+def changed(before: Results, now: Results, exact: bool, asked: Sequence[Asked]) -> dict[str, Any]:
+    """The differences between two runs of a plan: {"text", "worse", "points"}.
 
     exact  digests repeat on both runs' testbeds; else they differ each time, and are not compared
+    asked  the points of the second run
+    text   a sentence, with the values that the points share which differ
+    worse  whether points fail anew
+    points  ids of those that differ, the first ones
     """
-    both = [(before[point], result) for point, result in now.items() if point in before]
-    verdicts = [(was in _GOOD, became in _GOOD) for (was, _), (became, _) in both if was != became]
+    both = {point: (before[point], result) for point, result in now.items() if point in before}
+    verdicts = [(was in _GOOD, became in _GOOD) for (was, _), (became, _) in both.values() if was != became]
     failed, passed = verdicts.count((True, False)), verdicts.count((False, True))
     other = len(verdicts) - failed - passed
-    differ = sum(was != became for (_, was), (_, became) in both) if exact else 0
+    digests = sum(was != became for (_, was), (_, became) in both.values()) if exact else 0
     more, less = len(now) - len(both), len(before) - len(both)
     parts = [
         f"{failed} new failure{'' if failed == 1 else 's'}" if failed else "",
         f"{_points(passed)} no longer fail{'s' if passed == 1 else ''}" if passed else "",
         f"{_points(other)} with another verdict" if other else "",
-        f"{differ} of {_points(len(both))} with another digest" if differ else "",
+        f"{digests} of {_points(len(both))} with another digest" if digests else "",
     ]
     if not any(parts):
-        which = f" in the {_points(len(both))} of both" if more or less else ""
-        parts = [("no change" if exact else "no other verdict") + which]
+        there = f" in the {_points(len(both))} of both" if more or less else ""
+        parts = [("no change" if exact else "no other verdict") + there]
     parts += [f"{_points(more)} more" if more else "", f"{_points(less)} less" if less else ""]
-    return {"text": ", ".join(filter(None, parts)), "worse": bool(failed)}
+    differ = [point for point, (was, became) in both.items() if (was != became if exact else was[0] != became[0])]
+    shared = in_common([point for point in asked if point.id in both], differ)
+    text = ", ".join(filter(None, parts)) + (f"; different: {shared}" if shared else "")
+    return {"text": text, "worse": bool(failed), "points": differ[:_MOST_POINTS]}
 
 
 def share(entry: object, points: int) -> str:
@@ -63,7 +71,9 @@ def share(entry: object, points: int) -> str:
 def night(
     run: Path, summary: Mapping[str, Any], points: Sequence[RunPoint], varying: Sequence[Factor]
 ) -> dict[str, Any] | None:
-    """{"since", "text", "worse", "share", "less"} of a nightly run, else None: `less` names points it did not run.
+    """{"since", "share", "less"} and what changed() says of a nightly run, else None.
+
+    less  names of points that it did not run and the run before did
 
     The run before is read from the same directory.
     """
@@ -71,7 +81,7 @@ def night(
     if not isinstance(entry, Mapping):
         return None
     since = str(entry.get("since") or "")
-    about = {"since": since, "worse": False, "share": share(entry, len(points)), "less": []}
+    about = {"since": since, "worse": False, "points": [], "share": share(entry, len(points)), "less": []}
     if not since:
         return about | {"text": FIRST}
     before = _before(run, since)
@@ -80,7 +90,9 @@ def night(
     now = {point.id: (point.verdict, point.digest) for point in points}
     less = [each for each in entry.get("not_run") or () if each["id"] in before]
     exact = kind_of(str(summary.get("testbed") or DEFAULT)).deterministic
-    return about | changed(before, now, exact) | {"less": [_name(point, varying) for point in less[:_MOST_NAMES]]}
+    return (
+        about | changed(before, now, exact, points) | {"less": [_name(point, varying) for point in less[:_MOST_NAMES]]}
+    )
 
 
 def _points(count: int) -> str:

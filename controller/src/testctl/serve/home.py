@@ -11,6 +11,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.testbed_kind import kind_of
+from testctl.report.factors import Asked
 from testctl.report.night import FIRST, KEY, NOT_HERE, Results, changed, share
 from testctl.results import layout, shapes
 from testctl.results.provenance import Provenance
@@ -28,10 +29,20 @@ Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class _Entry:
+    """A point of a summary, as far as it says what was asked for."""
+
+    id: str
+    tuples: Sequence[tuple[str, str, Any]]
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
 class _Judged:
     """A run as it is compared with another."""
 
     points: Results
+    asked: Sequence[Asked]
     deterministic: bool
     nightly: bool
     since: str | None
@@ -54,7 +65,7 @@ class Home:
         return {"runs": self._shown, "plans": plans_of(self._shown), "results": self._runs.root.name}
 
     def since(self, run: str) -> dict[str, Any]:
-        """What changed in a complete run since the one of its plan before: {"since", "text", "worse", "share"}.
+        """What changed in a complete run since the one of its plan before: {"since", "share"} and that (changed).
 
         A nightly run is compared with the nightly run before it, as it was made; another with the newest one before it
         that has the same --set and --without.  Raises Unknown, PlanError.
@@ -73,11 +84,11 @@ class Home:
             before = next((line for line in earlier if line["overrides"] == shown[at]["overrides"]), None)
         if before is None:
             text = (NOT_HERE if now.since else FIRST) if now.nightly else "the first run"
-            return {"since": None, "text": text, "worse": False, "share": now.share}
+            return {"since": None, "text": text, "worse": False, "points": [], "share": now.share}
         name = str(before["name"])
         then = self._look(name)
         exact = then.deterministic and now.deterministic
-        return {"since": name, "share": now.share} | changed(then.points, now.points, exact)
+        return {"since": name, "share": now.share} | changed(then.points, now.points, exact, now.asked)
 
     def _look(self, run: str) -> _Judged:
         """A run of a listing, so that its name can be part of a path."""
@@ -132,6 +143,7 @@ def _judged(summary: Mapping[str, Any]) -> _Judged:
     since = nightly.get("since") if isinstance(nightly, Mapping) else None
     return _Judged(
         {str(entry["id"]): (str(entry["verdict"]), str(entry.get("digest", ""))) for entry in entries},
+        [_Entry(str(entry["id"]), [(str(e), str(p), v) for e, p, v in entry["tuples"]]) for entry in entries],
         kind_of(Provenance.from_json(summary).testbed).deterministic,
         isinstance(nightly, Mapping),
         since if isinstance(since, str) else None,

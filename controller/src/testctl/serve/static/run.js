@@ -97,17 +97,18 @@ const head = (run, all) => [
   run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
-  run.night ? make("div", { class: "since" }, ...difference(run.night)) : changes(run),
+  run.night ? make("div", { class: "since" }, ...difference(run.night, run.name, namesOf(run))) : changes(run),
   run.night?.less.length ? make("details", { class: "small" }, make("summary", {}, "Points that the run before had"), make("ul", {}, ...run.night.less.map((name) => make("li", {}, name)))) : "",
   isExport() ? "" : links(run),
   run.paths.rows.length ? make("details", { class: "small", open: run.paths.rows.length < 4 }, make("summary", {}, "Paths without other traffic"),
     scroll("Paths", table(run.paths.heads, run.paths.rows.map((row) => make("tr", {}, ...row.map((text) => make("td", { class: "text" }, text))))))) : ""];
 
+const namesOf = ({ points }) => new Map(points.map(({ id, name }) => [id, name]));
 // Since the run before, which a server alone knows.
 const changes = (run) => {
   if (isExport() || run.state !== "complete") return "";
   const words = make("div", { class: "since" });
-  since(run.name).then((found) => words.replaceChildren(...found));
+  since(run.name, words, namesOf(run));
   return words;
 };
 

@@ -91,15 +91,18 @@ const planTable = (plans, all) => {
     fill: async () => {
       for (const [i, plan] of plans.entries()) {
         if (left) return;
-        cells[i].replaceChildren(...(plan.last.state === "complete" ? await since(plan.last.name) : [""]));
+        if (plan.last.state === "complete") await since(plan.last.name, cells[i]); else cells[i].replaceChildren();
       }
     },
   };
 };
 
 // What changed in a run since the one before, and how much of its plan a nightly run was.
-export const since = async (run) => {
-  try { return difference(await ask(["runs", run, "since"])); } catch (error) { return [make("span", { class: "note" }, error.message)]; }
+export const since = async (run, element, names) => {
+  try { element.replaceChildren(...difference(await ask(["runs", run, "since"]), run, names)); } catch (error) { element.replaceChildren(make("span", { class: "note" }, error.message)); }
 };
-export const difference = ({ since: before, text, worse, share }) => [make("span", { class: worse ? "worse" : "" }, text), make("div", { class: "note" }, share, share && before ? "; " : "",
-  ...(before ? ["since ", isExport() ? before : make("a", { href: route(["run", before]) }, before)] : []))];
+// names: of the points by their ids, where these are to be listed, each beside itself in the run before
+export const difference = ({ since: before, text, worse, share, points }, run, names) => [names ? make("span", { class: worse ? "worse" : "" }, text) : make("a", { class: worse ? "worse" : "", href: route(["run", run]) }, text), make("div", { class: "note" }, share, share && before ? "; " : "",
+  ...(before ? ["since ", isExport() ? before : make("a", { href: route(["run", before]) }, before)] : [])),
+  names && points.length ? make("details", { class: "small", open: points.length <= 12 }, make("summary", {}, points.length > 1 ? `The ${points.length} points` : "The point"), make("ul", {}, ...points.map((id) => make("li", {},
+    make("a", { href: route(["run", run, "point", id]) }, names.get(id) ?? id), ...(isExport() ? [] : [", ", make("a", { href: route(["compare"], { a: `${before}/${id}`, b: `${run}/${id}` }) }, "beside the run before")]))))) : ""];
