@@ -156,6 +156,24 @@ def test_a_trend_says_where_a_new_level_begins(
     assert trend["runs"][2]["value"] == pytest.approx(trend["runs"][1]["value"] * 1.01)
 
 
+@pytest.mark.parametrize(("testbed", "changes"), [("lab", [1]), ("netns", [])])
+def test_where_digests_repeat_every_difference_begins_a_level(
+    app: httpx.Client, results: Path, runs_of: Callable[[Path, int], Path], testbed: str, changes: list[int]
+) -> None:
+    run = runs_of(results, 2)
+    metrics = run / "points" / "loss" / "metrics.json"
+    values = json.loads(metrics.read_text(encoding="utf-8"))
+    values["bulk"]["throughput_bps"] *= 1.01
+    metrics.write_text(json.dumps(values), encoding="utf-8")
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    points = [entry | ({"metrics": values} if entry["id"] == "loss" else {}) for entry in summary.pop("points")]
+    (run / "summary.json").write_text(json.dumps(summary | {"testbed": testbed, "points": points}), encoding="utf-8")
+    question = {"metric": "throughput_bps", "flow": "bulk"}
+    assert app.get("/api/trends/loss", params=question).json()["changes"] == changes
+    (point,) = [p for p in app.get("/api/plans/two", params=question).json()["points"] if p["id"] == "loss"]
+    assert point["changes"] == changes
+
+
 @given(seed=st.integers(0, 2**32), longest=st.integers(1, 5_000), buckets=st.integers(50, 300))
 def test_m4_keeps_every_extreme_and_the_ends_of_each_bucket(seed: int, longest: int, buckets: int) -> None:
     rng = np.random.default_rng(seed)

@@ -56,7 +56,8 @@ class Plans:
         seen = [self._look(str(line["name"]), metric, flow) for line in shown]
         names = {point: one[0] for run in seen for point, one in run.points.items()}
         order = dict.fromkeys(point for run in reversed(seen) for point in run.points)
-        points = sorted((_point(point, names[point], metric, seen) for point in order), key=_rank)
+        exact = all(line["exact"] for line in shown)
+        points = sorted((_point(point, names[point], metric, seen, exact) for point in order), key=_rank)
         return {
             "plan": plan,
             "about": next((line["about"] for line in lines if line["about"]), ""),
@@ -96,11 +97,11 @@ def _rank(point: Mapping[str, Any]) -> tuple[int, bool]:
     return DIFFERENCES.index(point["differs"]), point["verdicts"][-1] in ("pass", None)
 
 
-def _point(point: str, name: str, metric: str, seen: list[_Seen]) -> dict[str, Any]:
+def _point(point: str, name: str, metric: str, seen: list[_Seen], exact: bool) -> dict[str, Any]:
     there = [run.points.get(point) for run in seen]
     values = [None if one is None else one[2] for one in there]
     known = [value for value in values if value is not None]
-    levels = change_points(values)
+    levels = change_points(values, exact=exact)
     return {
         "id": point,
         "name": name,

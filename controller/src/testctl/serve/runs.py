@@ -16,6 +16,7 @@ from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
+from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.units import show_metric
 from testctl.plan import FigureSpec, Judgement
 from testctl.records import Records
@@ -142,6 +143,7 @@ def _line(path: Path, total: Callable[[], int]) -> dict[str, Any]:
         "started": str(head.get("started") or time_of(path)),
         "digest": str(head.get("digest") or ""),
         "overrides": overrides_of(head),
+        "exact": kind_of(str(head.get("testbed") or DEFAULT)).deterministic,
         "progress": head.get("progress") if progress else None,
         "kernels": [str(value) for value in kernels.values()] if isinstance(kernels, Mapping) else [],
         "counts": {verdict: counts.get(verdict, 0) for verdict in _SHOWN} if isinstance(counts, dict) else {},

@@ -31,11 +31,13 @@ class Trends:
         rows: list[dict[str, Any]] = []
         names: set[str] = set()
         flows: dict[str, None] = {}
+        exact = True
         for line in reversed(self._runs.lines()):
             place = self._runs.root / str(line["name"])
             found = self._point(place, point)
             if found is None:
                 continue
+            exact &= bool(line["exact"])
             names |= {name for values in found.metrics.values() for name in values}
             flows |= dict.fromkeys(name for name in found.metrics if name != "*")
             value = value_of(found, metric, flow)
@@ -45,7 +47,7 @@ class Trends:
             })  # fmt: skip
         if not rows:
             raise listing.Unknown(f"no run here has a point {point[:100]!r}")
-        changes = change_points([row["value"] for row in rows])
+        changes = change_points([row["value"] for row in rows], exact=exact)
         seen = [Seen(str(row["name"]), str(row["started"]), row["verdict"], row["value"]) for row in rows]
         known = sum(row["value"] is not None for row in rows)
         return {

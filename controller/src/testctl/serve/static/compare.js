@@ -12,6 +12,8 @@ export const showComparison = async (place, now, ready) => {
     queueMicrotask(() => drawn("compare"));
     return {};
   }
+  const odd = [a, b].find((name) => !name.includes("/"));
+  if (odd) throw new Error(`A comparison is of two points, each named RUN/POINT; got ${odd}. The page of a run lists its points beside those of the run before.`);
   const all = await looks();
   const pages = await Promise.all([a, b].map((name) => ask((([run, point]) => ["runs", run, "points", point])(split(name)))));
   const wanted = (now.query.lane || pages[0].lanes.find((lane) => pages[1].lanes.includes(lane)) || "").split(",");

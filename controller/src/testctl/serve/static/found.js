@@ -13,6 +13,7 @@ export const failureTables = (run, looks, only) => make("section", {}, make("h2"
 }));
 
 export const expectationTable = (run, looks) => {
+  const judged = run.expectations.filter(({ verdict }) => verdict !== "skip").length;
   const passed = run.expectations.filter(({ verdict }) => verdict === "pass").length;
   const lines = run.expectations.map(({ name, verdict, metric, bound, found, detail, points }) => make("tr", {},
     make("td", {}, badge(verdict, looks)), make("td", { class: "text" }, name),
@@ -20,7 +21,7 @@ export const expectationTable = (run, looks) => {
     make("td", { class: "text" }, points.length ? make("details", {}, make("summary", {}, detail.split(/[:;]/)[0]), make("p", { class: "note" }, detail),
       ...points.map(([id, words]) => make("div", {}, make("a", { href: route(["run", run.name, "point", id]) }, words)))) : detail)));
   return make("details", { class: "part", open: true },
-    make("summary", {}, make("h2", {}, `Expectations (${passed} of ${run.expectations.length} pass)`)),
+    make("summary", {}, make("h2", {}, `Expectations (${passed} of ${judged} pass${judged < run.expectations.length ? `, ${run.expectations.length - judged} about no point` : ""})`)),
     scroll("Expectations", table(["verdict", "expectation", "wanted", "found", "points"], lines, { class: "blocks" })));
 };
 

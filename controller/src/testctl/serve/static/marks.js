@@ -16,7 +16,7 @@ export const showMarks = () => {
   bar.replaceChildren(
     make("span", {}, marks.length === 2 ? "Marked: " : "Marked; mark a second point to compare: ",
       ...marks.flatMap((name, i) => [i ? ", " : "", make("code", {}, name)])),
-    marks.length === 2 ? make("a", { href: route(["compare"], { a: marks[0], b: marks[1] }) }, "Compare them") : null,
+    marks.length === 2 ? make("a", { href: route(["compare"], { a: marks[0], b: marks[1] }) }, "Compare them") : "",
     make("button", { type: "button", onclick: () => { marks = []; showMarks(); } }, "Clear"));
   for (const button of document.querySelectorAll("button[data-marks]")) dress(button);
 };

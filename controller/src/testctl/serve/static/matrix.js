@@ -49,7 +49,7 @@ export const matrix = (run, looks, query, onCell) => {
     form.replaceChildren(...(labels.length > 1 ? [choose("across", factors, state.x, change("x")), choose("down", factors, state.y, change("y"))] : []),
       pick("metric", run.metrics, state.metric, change("metric")), ...(state.metric ? [make("button", { type: "button", onclick: () => change("metric")("") }, "Verdicts")] : []),
       ...(state.metric ? [choose("of points", Object.keys(WAYS).map((name) => [name, name]), state.way, change("way"))] : []),
-      ...(state.metric && run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
+      ...(state.metric && run.flows.length > 1 ? [choose("flow", [["", "point, or greatest flow"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
     if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
   };
 

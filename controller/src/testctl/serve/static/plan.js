@@ -31,7 +31,7 @@ export const showPlan = async (place, now) => {
     show();
   };
   form.append(pick("metric", plan.metrics, state.metric, change("metric")),
-    ...(plan.flows.length > 1 ? [choose("flow", [["", "all together"], ...plan.flows.map((flow) => [flow, flow])], state.flow, change("flow"))] : []));
+    ...(plan.flows.length > 1 ? [choose("flow", [["", "point, or greatest flow"], ...plan.flows.map((flow) => [flow, flow])], state.flow, change("flow"))] : []));
   const trends = (of) => sorted(table(["point", make("th", { scope: "col", "data-plain": true }, "over the runs"), ...["last value", "change"].map((text) => make("th", { scope: "col", class: "number" }, text)), "differs", "new level"],
     of.slice(0, MAX).map((point) => make("tr", {}, make("td", {}, make("a", { href: route(["trend", point.id], { metric: state.metric, flow: state.flow }), "data-item": true }, point.name)),
       make("td", { class: "trend" }, spark(point.values, point.verdicts, all, point)), make("td", { class: "number", "data-sort": point.last ?? "" }, point.shown),

@@ -46,7 +46,7 @@ export const sweepSection = (run, sweeps, looks, written) => {
     form.replaceChildren(choose("show", kinds, state.kind, change("kind")), pick("of", run.metrics, state.metric, change("metric")),
       ...(state.kind === "cdf" ? [] : [choose("over", named, state.x, change("x"))]),
       choose("by", state.kind === "heatmap" ? named : [["", "–"], ...named], state.by, change("by")), choose("panels", [["", "–"], ...named], state.facet, change("facet")),
-      ...(run.flows.length > 1 ? [choose("flow", [["", "all together"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
+      ...(run.flows.length > 1 ? [choose("flow", [["", "point, or greatest flow"], ...run.flows.map((name) => [name, name])], state.flow, change("flow"))] : []));
     if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
   };
   controls();

@@ -20,7 +20,7 @@ export const showTrend = async (place, now, ready) => {
   place.append(make("h1", {}, "Trend of ", make("code", {}, point)),
     make("p", { class: "note" }, trend.tuples.map(([entity, parameter, value]) => `${entity} ${parameter} ${value}`).join(", ")),
     make("div", { class: "choices" }, pick("metric", trend.metrics, state.metric, change("metric")),
-      ...(trend.flows.length > 1 ? [choose("flow", [["", "all together"], ...trend.flows.map((name) => [name, name])], state.flow, change("flow"))] : [])),
+      ...(trend.flows.length > 1 ? [choose("flow", [["", "point, or greatest flow"], ...trend.flows.map((name) => [name, name])], state.flow, change("flow"))] : [])),
     said, make("figure", {}, plot), list);
   const draw = () => drawChart(plot, trend.chart, all);
   const show = () => {
