@@ -63,7 +63,7 @@ class Comparison:
     same        number of points with the same digest, verdict and metrics
     versions    (name, in A, in B) of the versions that differ
     expected    metrics that the plans expect something of
-    shared      what the points that differ were asked for and the others were not, in words
+    shared      what the points that differ set and the others do not, in words
     metrics_a   metrics that only A's points have (metrics_b: B's); they do not make a point differ
     """
 
@@ -123,7 +123,7 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
         tuple(sorted(ours - theirs)),
         tuple(sorted(theirs - ours)),
         expected_of(a, b),
-        in_common([pair.a for pair in matched.pairs], {found.point for found in differences}),
+        in_common([pair.a for pair in matched.pairs], {each.point for each in differences}),
     )
 
 

@@ -16,8 +16,8 @@ from testctl.results import RunPoint
 ABSENT = "–"
 
 
-class Asked(Protocol):
-    """What a point was asked for."""
+class WithTuples(Protocol):
+    """A point by what it sets."""
 
     @property
     def id(self) -> str: ...
@@ -43,7 +43,7 @@ class Factor:
     key: str = ""
 
 
-def factors(points: Sequence[Asked]) -> list[Factor]:
+def factors(points: Sequence[WithTuples]) -> list[Factor]:
     """The factors of a run, in the order of the tuples.
 
     Entities that always have the same value of a parameter (the members of a group) are one factor.
@@ -74,8 +74,8 @@ def describe(point: RunPoint, varying: Sequence[Factor]) -> str:
     return ", ".join(words) or point.id
 
 
-def in_common(points: Sequence[Asked], ids: Collection[str]) -> str:
-    """What the points of these ids were asked for and the others were not, in words: "all 5 with cc=cubic"; or ""."""
+def in_common(points: Sequence[WithTuples], ids: Collection[str]) -> str:
+    """What the points of these ids set and the others do not, in words: "all 5 with cc=cubic"; or ""."""
     swept = [factor for factor in factors(points) if factor.label]
     values = [{factor.label: factor.of[point.id] for factor in swept} for point in points]
     return in_words(values, [point.id in ids for point in points])

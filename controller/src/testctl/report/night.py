@@ -11,7 +11,7 @@ from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.types import shown
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
-from testctl.report.factors import Asked, Factor, in_common
+from testctl.report.factors import Factor, WithTuples, in_common
 from testctl.results import RunPoint, layout
 from testctl.results.reader import read_json
 
@@ -27,14 +27,13 @@ Results = Mapping[str, tuple[str, str]]
 """{point: (verdict, digest)}"""
 
 
-def changed(before: Results, now: Results, exact: bool, asked: Sequence[Asked]) -> dict[str, Any]:
-    """The differences between two runs of a plan: {"text", "worse", "points"}.
+def changed(before: Results, now: Results, exact: bool, points: Sequence[WithTuples]) -> dict[str, Any]:
+    """The differences between two runs of a plan: {"text", "worse", "points"}, these by their ids.
 
-    exact  digests repeat on both runs' testbeds; else they differ each time, and are not compared
-    asked  the points of the second run
-    text   a sentence, with the values that the points share which differ
-    worse  whether points fail anew
-    points  ids of those that differ, the first ones
+    exact   digests repeat on both runs' testbeds; else they differ each time, and are not compared
+    points  in the second run
+    text    a sentence, with the values that the points share which differ
+    worse   whether points fail anew
     """
     both = {point: (before[point], result) for point, result in now.items() if point in before}
     verdicts = [(was in _GOOD, became in _GOOD) for (was, _), (became, _) in both.values() if was != became]
@@ -53,7 +52,7 @@ def changed(before: Results, now: Results, exact: bool, asked: Sequence[Asked]) 
         parts = [("no change" if exact else "no other verdict") + there]
     parts += [f"{_points(more)} more" if more else "", f"{_points(less)} less" if less else ""]
     differ = [point for point, (was, became) in both.items() if (was != became if exact else was[0] != became[0])]
-    shared = in_common([point for point in asked if point.id in both], differ)
+    shared = in_common([point for point in points if point.id in both], differ)
     text = ", ".join(filter(None, parts)) + (f"; different: {shared}" if shared else "")
     return {"text": text, "worse": bool(failed), "points": differ[:_MOST_POINTS]}
 

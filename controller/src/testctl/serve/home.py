@@ -11,7 +11,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.testbed_kind import kind_of
-from testctl.report.factors import Asked
+from testctl.report.factors import WithTuples
 from testctl.report.night import FIRST, KEY, NOT_HERE, Results, changed, share
 from testctl.results import layout, shapes
 from testctl.results.provenance import Provenance
@@ -30,7 +30,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class _Entry:
-    """A point of a summary, as far as it says what was asked for."""
+    """A point of a summary, as far as it says what was set."""
 
     id: str
     tuples: Sequence[tuple[str, str, Any]]
@@ -42,7 +42,7 @@ class _Judged:
     """A run as it is compared with another."""
 
     points: Results
-    asked: Sequence[Asked]
+    tuples: Sequence[WithTuples]
     deterministic: bool
     nightly: bool
     since: str | None
@@ -88,7 +88,7 @@ class Home:
         name = str(before["name"])
         then = self._look(name)
         exact = then.deterministic and now.deterministic
-        return {"since": name, "share": now.share} | changed(then.points, now.points, exact, now.asked)
+        return {"since": name, "share": now.share} | changed(then.points, now.points, exact, now.tuples)
 
     def _look(self, run: str) -> _Judged:
         """A run of a listing, so that its name can be part of a path."""
