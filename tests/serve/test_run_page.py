@@ -26,6 +26,7 @@ NIGHT = {
     "budget_s": 60, "jobs": 2, "took_s": 50, "ended_by": "the clock", "capacity": 9, "coverage": [],
     "missing_pairs": [], "not_run": [{"id": str(n), "tuples": []} for n in range(264)],
 }  # fmt: skip
+TREE = {"source": "/linux", "commit": "0123456789abcdef", "changed": "net/ipv4/tcp_cubic.c", "key": "fedcba98"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     for copy in (before, night):
         shutil.copytree(sweep, copy)
     summary = json.loads((sweep / "summary.json").read_text(encoding="utf-8"))
-    (night / "summary.json").write_text(json.dumps(summary | {"nightly": NIGHT | {"since": BEFORE}}), "utf-8")
+    tree = {"versions": summary["versions"] | {"tree": TREE}}
+    (night / "summary.json").write_text(json.dumps(summary | tree | {"nightly": NIGHT | {"since": BEFORE}}), "utf-8")
     summary["points"][0]["digest"] = "0" * 64
     next(point for point in summary["points"] if point["verdict"] == "fail")["verdict"] = "pass"
     (before / "summary.json").write_text(json.dumps(summary), "utf-8")
@@ -122,6 +124,10 @@ def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) 
         f"36 of 300 points were run: the time ran out; since {BEFORE}",
         "The 2 points",
     ]
+    changed = (
+        "The kernel is of /linux, commit 0123456789ab; since the build before, these changed: net/ipv4/tcp_cubic.c."
+    )
+    assert page.get_by_text(changed, exact=True).is_visible()
     beside = said.get_by_role("link", name="beside the run before").evaluate_all("all => all.map((one) => one.hash)")
     assert len(beside) == (2 if of == "serve" else 0)
     assert all(hash_.startswith(f"#/compare?a={BEFORE}") for hash_ in beside)

@@ -98,11 +98,18 @@ const head = (run, all) => [
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
   run.night ? make("div", { class: "since" }, ...difference(run.night, run.name, namesOf(run))) : changes(run),
+  treeOf(new Map(run.versions)),
   run.night?.less.length ? make("details", { class: "small" }, make("summary", {}, "Points that the run before had"), make("ul", {}, ...run.night.less.map((name) => make("li", {}, name)))) : "",
   isExport() ? "" : links(run),
   run.paths.rows.length ? make("details", { class: "small", open: run.paths.rows.length < 4 }, make("summary", {}, "Paths without other traffic"),
     scroll("Paths", table(run.paths.heads, run.paths.rows.map((row) => make("tr", {}, ...row.map((text) => make("td", { class: "text" }, text))))))) : ""];
 
+// The user's tree whose kernel ran, and what differs in it.
+const treeOf = (versions) => {
+  const [source, commit, uncommitted, changed] = ["source", "commit", "uncommitted", "changed"].map((name) => versions.get(`tree ${name}`));
+  return source ? make("p", { class: "note" }, `The kernel is of ${source}${commit ? `, commit ${commit.slice(0, 12)}` : ""}${uncommitted ? `, not committed: ${uncommitted}` : ""}`
+    + `${changed ? `; since the build before, these changed: ${changed}` : ""}.`) : "";
+};
 const namesOf = ({ points }) => new Map(points.map(({ id, name }) => [id, name]));
 // Since the run before, which a server alone knows.
 const changes = (run) => {
