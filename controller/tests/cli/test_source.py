@@ -29,6 +29,13 @@ def test_a_tree_is_named_by_its_commit_and_what_differs_from_it(tmp_path: Path) 
     assert versions["tree's uncommitted"] == "net/tcp.c"
 
 
+def test_a_repository_may_have_no_commit_yet(tmp_path: Path) -> None:
+    (tmp_path / "linux").mkdir()
+    trees.git(tmp_path / "linux", "init", "-q")
+    kernel = Kernel("source", "0123", tmp_path / "kernel")
+    assert described(str(tmp_path / "linux"), kernel) == {"source": str(tmp_path / "linux"), "key": "0123"}
+
+
 def test_of_many_files_the_first_are_named(tmp_path: Path) -> None:
     kernel = Kernel("source", "0123", tmp_path)
     (tmp_path / CHANGED).write_text("".join(f"net/{number}.c\n" for number in range(MOST + 5)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from testctl_agent.spec.errors import PlanError
 
 from testctl.lab import git_tree
 from testctl.lab.kernel import CHANGED, Kernel
@@ -41,8 +43,9 @@ def described(text: str, kernel: Kernel) -> dict[str, str]:
     directory, revision = split_revision(text)
     tree = {"source": f"{directory.absolute()}{f'@{revision}' if revision else ''}"}
     if git_tree.is_repository(directory):
-        tree["commit"] = git_tree.commit_id(directory, revision or "HEAD")
-        tree["uncommitted"] = "" if revision else " ".join(git_tree.changed(directory, tree["commit"], ""))
+        with suppress(PlanError):  # there is no commit yet
+            tree["commit"] = git_tree.commit_id(directory, revision or "HEAD")
+            tree["uncommitted"] = "" if revision else " ".join(git_tree.changed(directory, tree["commit"], ""))
     file = kernel.directory / CHANGED
     tree["changed"] = " ".join(file.read_text(encoding="utf-8").split()) if file.is_file() else ""
     return {name: _first(value) for name, value in tree.items() if value} | {"key": kernel.key}
