@@ -40,6 +40,8 @@ tuples:
 """
 DELAYS = {"5ms": "3s", "100us": "3s", "5us": "1s"}
 ROUNDS = 7
+OF_FLOW = 3 * ROUNDS
+"""The flow is short, and medians of seven rounds scatter by a twentieth."""
 _WAYS = (("shared", 1), ("east", 1), ("east", 2))
 """Whether the second half has a kernel of its own, and on how many processors."""
 
@@ -71,12 +73,12 @@ def run(text: str, where: Path, processors: int) -> tuple[float, dict[str, float
 
 
 def several(where: Path) -> None:
-    """In turn, ROUNDS times, as the machine is not the same for long; medians, and the best in brackets."""
+    """In turn, some rounds, as the machine is not the same for long; medians, and the best in brackets."""
 
-    def told(what: str, plan: Any, virtual_s: float) -> None:
+    def told(what: str, plan: Any, virtual_s: float, rounds: int) -> None:
         of_s: dict[tuple[str, int], list[float]] = {(part, number): [] for part, number in _WAYS}
         waits: list[str] = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for (part, processors), walls_s in of_s.items():
                 s, waited = run(plan(part), where / f"{part}{processors}", processors)
                 walls_s.append(s)
@@ -94,9 +96,12 @@ def several(where: Path) -> None:
             f"1 Gb/s, delay {delay}",
             lambda part, delay=delay, duration=duration: FLOW.format(delay=delay, duration=duration, partition=part),
             float(duration.removesuffix("s")),
+            OF_FLOW,
         )
     for delay in ("100us", "5us"):
-        told(f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}", lambda part, delay=delay: fabric(delay, part), 0.2)
+        told(
+            f"leaf-spine, 32 hosts, 10 Gb/s, delay {delay}", lambda part, delay=delay: fabric(delay, part), 0.2, ROUNDS
+        )
 
 
 def over(slow_s: list[float], fast_s: list[float]) -> str:
