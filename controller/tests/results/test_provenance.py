@@ -49,7 +49,7 @@ def test_a_run_says_its_overrides(plan: Plan) -> None:
     assert (on_this_kernel["testbed"], on_this_kernel["jobs"], on_this_kernel["noise"]) == ("netns", 2, None)
 
 
-@pytest.mark.parametrize(("name", "on"), [("hosts", ""), ("receiver", " --on receiver")])
+@pytest.mark.parametrize(("name", "on"), [("hosts", ""), ("host-2", " --on host-2")])
 def test_the_command_names_the_tree_whose_kernel_ran(plan: Plan, name: str, on: str) -> None:
     """Not the kernel of the cache that is called "source", which the next build of a tree takes the place of."""
     of_tree = replace(plan, overrides=(SETS[0], f"{name}.kernel='source'"), tree={"source": "/linux@v6.12"})

@@ -16,6 +16,7 @@ from testctl.serve.home import Home, worst
 from testctl.serve.listing import Unknown
 from testctl.serve.plans import Plans
 from testctl.serve.runs import Runs
+from testctl_agent.spec.errors import PlanError
 
 from controller.tests.serve.conftest import make_run
 
@@ -110,6 +111,15 @@ def test_a_night_names_the_points_that_the_night_before_had(tmp_path: Path, made
     assert said["text"] == "no change in the 1 point of both, 1 point less"
     assert said["share"] == "1 of 3 points were run: more were not expected to fit into the time"
     assert said["less"] == [left["id"]]
+
+
+def test_a_point_whose_tuples_are_none_is_refused(tmp_path: Path, made: Made) -> None:
+    path = made(1) / "summary.json"
+    summary = json.loads(path.read_text(encoding="utf-8"))
+    summary["points"][0]["tuples"] = [["hosts", "cc"]]
+    path.write_text(json.dumps(summary), encoding="utf-8")
+    with pytest.raises(PlanError, match=r"summary\.json: want points as testctl writes them"):
+        Home(Runs(tmp_path)).since(path.parent.name)
 
 
 @pytest.fixture

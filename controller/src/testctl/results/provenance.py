@@ -145,7 +145,7 @@ def command_of(plan: Plan, does: str = "run") -> str:
     if default and plan.file == TEXT_NAME:
         return ""
     arguments = ["testctl", does, from_here(plan.file), *([] if default else ["--testbed", plan.testbed])]
-    kernel = re.compile(r"(\w+)\.kernel='source'")
+    kernel = re.compile(r"(.+)\.kernel='source'")
     for given in plan.overrides:
         own = kernel.fullmatch(given) if plan.tree else None
         on = [] if own is None or own[1] == "hosts" else ["--on", own[1]]

@@ -137,7 +137,9 @@ def _share(counts: Mapping[str, int]) -> float | None:
 
 def _judged(summary: Mapping[str, Any]) -> _Judged:
     entries = summary.get("points")
-    if not isinstance(entries, list) or any(misfit(entry, shapes.ENTRY) for entry in entries):
+    if not isinstance(entries, list) or any(
+        misfit(entry, shapes.ENTRY) or any(len(tuple_) != 3 for tuple_ in entry["tuples"]) for entry in entries
+    ):
         raise PlanError(f"{layout.SUMMARY}: want points as testctl writes them")
     nightly = summary.get(KEY)
     since = nightly.get("since") if isinstance(nightly, Mapping) else None
