@@ -230,3 +230,34 @@ def test_the_ack_of_a_fin_that_had_waited_repeats_its_block() -> None:
     assert found(rule, talk.format(closed, 1, 1, "1000:2001"), host="b").count == 0
     assert found(rule, talk.format(closed, 1, 1, "1000:2000"), host="b").count == 1
     assert found(rule, talk.format("", 0, 0, "1000:2001"), host="b").count == 1
+
+
+def test_the_bytes_beside_a_block_have_not_arrived() -> None:
+    """RFC 2018, 3."""
+    talk = after_hello(
+        """
+        20000 b < A 1000:2000 ack 0
+        20000 b > A ack 0 sack 1000:2000
+        21000 b < A 2000:3000 ack 0
+        21000 b > A ack 0 sack 1000:3000
+        22000 b > A ack 0 sack {}
+        """
+    )
+    assert found("sack-isolated", talk.format("1000:3000"), host="b").count == 0
+    for block in ("1000:2000", "2000:3000"):
+        result = found("sack-isolated", talk.format(block), host="b")
+        assert result.count == 1
+        assert result.first[0].text == f"reports {block}; a byte beside it had arrived"
+    assert found("sack-isolated", talk.format("2000:3000,1000:3000"), host="b").count == 0  # a D-SACK
+
+
+def test_of_more_blocks_than_are_remembered_nothing_is_judged_until_the_gaps_are_filled() -> None:
+    arrive = "".join(f"2000{n} b < A {n}000:{n + 1}000 ack 0\n" for n in (1, 3, 5, 7, 9))
+    arrive += "20010 b > A ack 0 sack 9000:10000,7000:8000,5000:6000\n"
+    arrive += "21000 b < A 2000:3000 ack 0\n21200 b > A ack 0 sack 2000:3000{}\n"
+    filled = "21300 b < A 0:10000 ack 0\n21500 b > A ack 10000\n"
+    beyond = "22000 b < A 11000:12000 ack 0\n22000 b < A 12000:13000 ack 0\n22500 b > A ack {} sack 12000:13000\n"
+    text = after_hello(arrive.format(",9000:10000"))
+    assert found("sack-isolated", text, host="b").count == 0
+    assert found("sack-isolated", after_hello(arrive.format("") + beyond.format(0)), host="b").count == 0
+    assert found("sack-isolated", after_hello(arrive.format("") + filled + beyond.format(10000)), host="b").count == 1

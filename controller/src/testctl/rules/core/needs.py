@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from testctl.records.schema import ACK, FIN, RST
 from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.sacks import in_use
-from testctl.rules.core.sender import timers
+from testctl.rules.core.sender import sysctl, timers
 from testctl.rules.core.spec import Need, Thing
 from testctl.rules.core.trace import Trace
 
@@ -27,12 +27,19 @@ def _mtu(trace: Trace) -> str:
     return f"{text} ({icmp[0]})" if icmp else ""
 
 
+def _segments(trace: Trace) -> str:
+    if sysctl(trace, "tcp_mtu_probing", 0):
+        return "probes of the path's MTU change what a segment is (net.ipv4.tcp_mtu_probing)"
+    return "small segments were sent again in one" if trace.board.merged.any() else ""
+
+
 NEEDS: Mapping[Need, Callable[[Trace], str]] = {
     "start": _start,
     "mtu": _mtu,
     "order": lambda trace: trace.delayed,
     "packets": lambda trace: trace.incomplete,
     "reads": lambda trace: trace.reads_slowly,
+    "segments": _segments,
     "tcp_events": lambda trace: "" if trace.events else "the host's TCP was not traced (tcp_events)",
 }
 """A function for each: why the trace lacks it; "": it has it."""

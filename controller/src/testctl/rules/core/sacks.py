@@ -56,6 +56,12 @@ def in_use(trace: Trace) -> Bools:
     return trace.anywhere(trace.sparse(rows, start >= 0))
 
 
+@once
+def exact_acks(trace: Trace) -> Bools:
+    """Rows of connections whose ACKs say which data arrived: with SACK, or without duplicate ones."""
+    return np.asarray(in_use(trace) | ~trace.anywhere(trace.board.repeats))
+
+
 def compression_ns(trace: Trace) -> int:
     """How long Linux may hold ACKs behind the third duplicate."""
     settings = trace.settings

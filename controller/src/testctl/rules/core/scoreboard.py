@@ -195,6 +195,15 @@ class Scoreboard:
         return self._delivered_before(self._sizes)
 
     @cached_property
+    def delivered_segments(self) -> Ints:
+        """Segments, in the sizes in which they were sent, that ACKs had acknowledged, the row included."""
+        trace, (_, ack, row, _) = self.trace, self._pieces
+        size = -(-(trace.end - trace["seq"])[row] // np.maximum(trace["segs"][row], 1))
+        column = np.zeros(len(trace), np.int64)
+        np.add.at(column, ack, -(-self._sizes // np.maximum(size, 1)))
+        return trace.count(column, column > 0) + column
+
+    @cached_property
     def sacked_segments(self) -> Ints:
         """For each retransmission the segments above SND.UNA that SACK blocks had reported, in the sizes in which they
         were sent."""
@@ -256,9 +265,22 @@ class Scoreboard:
         return self._sampled(np.minimum)
 
     @cached_property
+    def latest_samples(self) -> Ints:
+        """Likewise, where what was sent last counts."""
+        return self._sampled(np.maximum)
+
+    @cached_property
+    def merged(self) -> Bools:
+        """Retransmissions of several small segments in one."""
+        trace = self.trace
+        return np.asarray(
+            self.again & (trace["segs"] == 1) & (self.last_sent >= 0) & (trace.end > trace.end[self.last_sent])
+        )
+
+    @cached_property
     def rtt_min(self) -> Ints:
         """The shortest RTT measured, in ns; 0: none yet."""
-        latest = self._sampled(np.maximum)
+        latest = self.latest_samples
         least = self.trace.highest(-latest, latest >= 0)
         return np.where(least > -(1 << 42), -least, 0)
 

@@ -16,6 +16,10 @@ from testctl.rules.core.trace import Trace, once
 
 INITIAL = 10
 """RFC 6928 and Linux's TCP_INIT_CWND, segments."""
+_APART = np.int64(1) << 46
+"""More ns than a run has."""
+NO_SSTHRESH = 1 << 30
+"""Segments: before the first loss ssthresh is higher (TCP_INFINITE_SSTHRESH)."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 
 
@@ -84,6 +88,59 @@ class Events:
         """The value after the event before, in the same connection; without any the event's own."""
         values = self[name]
         return np.where(self.follows, np.append(values[:1], values[:-1]), values)
+
+    @cached_property
+    def alone(self) -> tuple[Ints, Ints]:
+        """(ACKs without another in their instant, for each the last row of its connection up to then)."""
+        trace, conn, time, acks = self.trace, self["conn"], self["time_ns"], np.flatnonzero(self.kind("ack"))
+        apart = (conn[acks[1:]] != conn[acks[:-1]]) | (time[acks[1:]] != time[acks[:-1]])
+        at = acks[np.append(True, apart)[: len(acks)] & np.append(apart, True)[: len(acks)]]
+        at = at[np.isin(conn[at], trace["conn"])]
+        keys = trace["conn"] * _APART + trace["time_ns"]
+        return at, np.searchsorted(keys, conn[at] * _APART + time[at], side="right") - 1
+
+    @cached_property
+    def delivered(self) -> Ints:
+        """Segments that an ACK delivered; 0 of other events."""
+        return np.where(self.kind("ack"), self["delivered"] - self.before("delivered"), 0)
+
+    def reduces(self, *, before: bool = False) -> Bools:
+        """Whether the window is being reduced, for a loss or marks, after each event, or before it."""
+        states = self.before("state") if before else self["state"]
+        return np.isin(states, (CWR, RECOVERY)) & (self.follows | (not before))
+
+    @cached_property
+    def begins(self) -> Bools:
+        """Events that begin a reduction where there was none."""
+        return np.asarray(self.reduces() & ~self.reduces(before=True))
+
+    @cached_property
+    def reduction(self) -> Ints:
+        """For each event the one with which the last reduction began."""
+        return self.last(self.begins)
+
+    @cached_property
+    def recovery_point(self) -> Ints:
+        """For each event what had been sent when the last reduction began."""
+        return self.before("snd_nxt")[self.reduction]
+
+    def last(self, of: Bools) -> Ints:
+        """For each event the last of the mask up to it, in any connection; 0 without any."""
+        return np.asarray(np.maximum.accumulate(np.where(of, np.arange(len(self)), 0)))
+
+    def before_each(self, values: Ints) -> Ints:
+        """The value of the event before, in any connection."""
+        return np.append(values[:1], values[:-1])
+
+    def same(self, others: Ints) -> Bools:
+        """Whether each event is of the same connection as its other one."""
+        return np.asarray(self["conn"] == self["conn"][others])
+
+    def sparse(self, at: Ints, values: Array) -> Array:
+        """A column of these values at some events, and 0 at all others."""
+        column = np.zeros(len(self), values.dtype)
+        column[at] = values
+        return column
 
     def row(self, event: int) -> int:
         """The row of the packet that an event is about: the last up to its time."""

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In a reduction the window follows from what was delivered and sent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.rules.core.spec import Found, RuleSpec, undecided
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import RECOVERY, Events
+
+SPEC = RuleSpec(
+    name="prr-window",
+    must="After an ACK in a reduction the window is what is in flight and what Proportional Rate Reduction lets go.",
+    source="RFC 6937, 3",
+    level="SHOULD",
+    needs=("segments", "tcp_events"),
+    quote="sndcnt = CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out",
+    linux="With the window for RecoverFS, and at least one segment at the beginning: tcp_cwnd_reduction(). With less "
+    "than ssthresh in flight at least what the ACK delivered may go, and at most what the rule prr-bound allows.",
+)
+_OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
+"""What variants of the testbed do in recovery instead: the part of their names after the last _."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    name = trace.cc
+    if name.startswith(("bbr", "cdg")) or name.rpartition("_")[2] in _OTHER_WAYS:
+        return undecided(f"{name} reduces its window by a way of its own")
+    events = Events(trace)
+    ack, run = events.kind("ack"), events.reduction
+    # The timer of RACK's reordering window begins a recovery as if it had delivered one.
+    recovers = (events["state"] == RECOVERY) & (events.before("state") != RECOVERY)
+    by_timer = np.where(ack, events["prior_pipe"] < events.before("pipe"), events.kind("retransmit"))
+    new = events.delivered + (recovers & by_timer)
+    sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))
+    delivered, out = (np.cumsum(of) - (np.cumsum(of) - of)[run] for of in (new, sent))
+    ssthresh, pipe = events["ssthresh"], events["pipe"]
+    room = ssthresh - pipe
+    share = -(-ssthresh * delivered // np.maximum(events.before("cwnd")[run], 1)) - out
+    first = (out == 0).astype(np.int64)
+    least = np.maximum(np.where(room < 0, share, np.minimum(room, new)), first)
+    most = np.maximum(np.where(room < 0, share, np.minimum(room, np.maximum(delivered - out, new) + 1)), first)
+    # Another reduction may begin with the ACK that ends one; and one that was wrong is undone, and begun again.
+    judged = ack & events.reduces() & (new > 0) & events.follows[run] & (events["snd_una"] < events.recovery_point)
+    undone = events.last(ack & (pipe > events["prior_pipe"]))
+    judged &= (undone < run) & ((events["cwnd"] < pipe + least) | (events["cwnd"] > pipe + most))
+    return events.where(
+        judged,
+        lambda at: (
+            f"the window is {events['cwnd'][at]} with {pipe[at]} in flight; {delivered[at]} were delivered and "
+            f"{out[at]} sent since the reduction to {ssthresh[at]} began, so that {least[at]} to {most[at]} may go"
+        ),
+    )
