@@ -51,7 +51,8 @@ def keys(cubic: Measured, reno: Measured | None = None) -> set[tuple[str, str]]:
         (measured(None), None, {("invalid", "fast")}),
         (measured(600, "invalid"), None, {("invalid", ""), ("invalid", "fast")}),
         (measured(600, "broken"), None, {("crash", "")}),
-        (measured(50, "fail"), None, {("crash", "")}),
+        (measured(50, "fail", "nagle 2"), None, {("crash", ""), ("rule", "nagle"), ("expectation", "fast")}),
+        (measured(600, "fail"), None, {("crash", "")}),
     ],
 )
 def test_detections(cubic: Measured, reno: Measured | None, detected: set[tuple[str, str]]) -> None:

@@ -463,3 +463,12 @@ def test_a_silent_tail_is_probed(time: int, state: str, count: int) -> None:
     trace = NINE.replace("10000", "19000") + FIRST_ACK.replace("open", state) + probe
     assert violations("tlp-missing", text, trace=trace) == count
     assert found("tlp-missing", text, settings={"a": {"net.ipv4.tcp_early_retrans": 0}}, events=events(trace)).undecided
+
+
+@pytest.mark.parametrize(
+    ("state", "sack", "count"), [("open", " sack 4000:6000", 1), ("disorder", " sack 4000:6000", 0), ("open", "", 0)]
+)
+def test_a_gap_that_sack_shows_is_disorder(state: str, sack: str, count: int) -> None:
+    """tcp_try_keep_open()."""
+    text = FLIGHT + f"20000 a < A ack 1000{sack}\n30000 a < A ack 9000 sack 8000:9000\n"
+    assert violations("sacked-is-disorder", text, trace=NINE + FIRST_ACK.replace("open", state)) == count

@@ -71,9 +71,10 @@ def detections(plan: Plan, point: Point, results: Mapping[str, Measured]) -> dic
     results: of points; an expectation that needs others is left out
     """
     measured = results[point.id]
-    if measured.verdict in ("broken", "fail", "skip"):
+    if measured.verdict in ("broken", "skip"):
         return {("crash", ""): measured.reason}
-    result = {("invalid", ""): measured.reason} if measured.verdict == "invalid" else {}
+    kinds = {"fail": "crash", "invalid": "invalid"}
+    result = {(kinds[measured.verdict], ""): measured.reason} if measured.verdict in kinds else {}
     judge = Judge(replace(plan, points=tuple(other for other in plan.points if other.id in results)), results)
     for finding in judge.failed(point):
         result["expectation", "flow failed"] = finding.text
@@ -98,7 +99,7 @@ def _campaign(file: str) -> Campaign:
 
 
 def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Record:
-    """Run points in the order given until the mutant is detected, in a worker process.  file: the pickled Campaign."""
+    """Run points in the order given until one detects the mutant, in a worker process.  file: the pickled Campaign."""
     campaign, record = _campaign(file), Record(number)
     results = {place: campaign.unchanged(place, number) for place in {place for place, _ in order}}
     for at in order:
@@ -111,7 +112,7 @@ def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Recor
             record.differ.append((*at, most_changed(usual.measured, now.measured)))
         for id_, kind, sentence in _new(campaign, record.tried, place, results[place]):
             record.detected.setdefault(kind, (place, id_, sentence))
-        if record.detected:
+        if record.detected.keys() - {"invalid"}:  # which is a question, and another point may have the answer
             break
     return record
 
