@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.serve.conftest import Shown, wait
+from controller.tests.serve.conftest import make_run
+from tests.serve.conftest import Shown, serving, wait
 
 pytestmark = pytest.mark.long
 
@@ -202,3 +204,20 @@ def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: 
     for place, what in (("", "runs"), ("#/plan/flows", "plan"), ("#/run/{flows}", "run")):
         page = opened(open_shown, shown, place, what)
         assert page.get_by_text("--set a.bytes=1MB", exact=True).count() == 1
+
+
+def test_a_comparison_of_two_runs_says_where_their_packets_differ_first(open_shown: Any, tmp_path: Path) -> None:
+    first, second = make_run(tmp_path, 1), make_run(tmp_path, 2, packets=100)
+    with serving(tmp_path) as lines:
+        page = open_shown(f"{lines[1].split()[1]}#/compare?a={first.name}/loss&b={second.name}/loss")
+        wait(page, "all")
+        text = page.get_by_text("First difference").inner_text()
+        assert text.startswith("First difference, A → B: packet 100 at ")
+        page.get_by_role("button", name="show it in the figures").click()
+        at = 1e6 * float(text.split(" at ")[1].split(" ms")[0])
+        page.wait_for_url("**from=*")
+        view = {name: float(page.url.split(f"{name}=")[1].split("&")[0]) for name in ("from", "to")}
+        assert view["from"] < at < view["to"] == pytest.approx(view["from"] + 1e7)
+        page.goto(f"{lines[1].split()[1]}#/compare?a={first.name}/loss&b={first.name}/ack_owed")
+        page.get_by_role("link", name="ack_owed").first.wait_for()
+        page.get_by_text("First difference").wait_for(state="detached")

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,12 +24,15 @@ FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 POINTS = {"loss": "fail", "ack_owed": "pass"}
 
 
-def make_run(results: Path, day: int, points: Mapping[str, str] = POINTS, name: str = "two") -> Path:
-    """A complete run of the day, of captures and their verdicts; its path."""
+def make_run(
+    results: Path, day: int, points: Mapping[str, str] = POINTS, name: str = "two", packets: int | None = None
+) -> Path:
+    """A complete run of the day, of captures (or their first packets) and their verdicts; its path."""
     writer = RunWriter.create(results, name, now=datetime(2026, 1, day, 12, 0, tzinfo=UTC))
     writer.write_plan("about: two points\n", {})
     for word, verdict in points.items():
         records = load_raw(FIXTURES / word)
+        records = replace(records, packets=records.packets.slice(0, packets))
         analysis = analyse(records)
         point = json.loads((FIXTURES / word / "point.json").read_text(encoding="utf-8")) | {"id": word}
         point["tuples"] = [["hosts", "what", word], ["hosts", "cc", "cubic"]]

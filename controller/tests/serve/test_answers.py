@@ -72,3 +72,20 @@ def test_what_has_changed_is_sent_and_an_error_is_not_kept(client: httpx.Client,
     refused = client.get(f"{RUN}/points/none")
     assert (refused.status_code, refused.headers["cache-control"]) == (404, "no-store")
     assert "etag" not in refused.headers
+
+
+def test_the_first_difference_of_a_point_in_two_runs(
+    results: Path, client_of: Callable[[Any], httpx.Client], runs_of: Callable[..., Path]
+) -> None:
+    less = runs_of(results, 2, packets=100).name
+    same = runs_of(results, 3).name
+    client = client_of(make_app(results))
+
+    def difference(other: str) -> httpx.Response:
+        return client.get(f"{RUN}/points/loss/difference", params={"run": other, "point": "loss"})
+
+    found = difference(less).json()
+    assert found["words"].startswith(f"packet 100 at {found['time_ns'] / 1e6:.6f} ms, ")
+    assert found["words"].endswith(": the second run ended before it")
+    assert difference(same).json() == {"words": "the records are the same", "time_ns": None}
+    assert difference("").status_code == difference("../../etc").status_code == 404

@@ -52,6 +52,11 @@ def make_app(root: Path) -> Starlette:
         window = Window.parse(asked.get("from", ""), asked.get("to", ""), "600")
         return points.packets(where["run"], where["point"], window, asked.get("lane", ""))
 
+    def difference(request: Request) -> dict[str, Any]:
+        asked, where = request.query_params, request.path_params
+        other = asked.get("run", ""), asked.get("point", "")
+        return points.first_difference((where["run"], where["point"]), other)
+
     def values(request: Request) -> dict[str, Any]:
         asked = request.query_params
         return runs.values(request.path_params["run"], asked.get("metric", ""), asked.get("flow", ""))
@@ -87,6 +92,7 @@ def make_app(root: Path) -> Starlette:
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
         "/api/runs/{run}/points/{point}/events": lambda request: points.events(**request.path_params),
         "/api/runs/{run}/points/{point}/packets": packets,
+        "/api/runs/{run}/points/{point}/difference": difference,
         "/api/runs/{run}/points/{point}/requests": lambda request: points.requests(**request.path_params),
         "/api/plans/{plan}": plan,
         "/api/trends/{point}": trend,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from testctl.charts.time_sequence import FLAGS
+from testctl.compare.packet import first_difference
 from testctl.curves import Lane, Window
 from testctl.records.schema import FATES
 from testctl.report.completions import point_charts
@@ -99,6 +100,20 @@ class Points:
                 return {"figures": [chart.to_json() for chart in charts]}
 
         return self._drawn.get((place, "requests"), _version(source), draw)
+
+    def first_difference(self, *points: tuple[str, str]) -> dict[str, Any]:
+        """The first packet, or else event or sample of TCP, that differs between two points, each (run, id).
+
+        `words` is a sentence, `time_ns` where it is.  Raises Unknown, PlanError.
+        """
+        places = [listing.point_path(listing.run_path(self._root, run), point) for run, point in points]
+        first, second = (self._source(place) for place in places)
+
+        def read() -> dict[str, Any]:
+            difference = first_difference(*places)
+            return {"words": difference.words(), "time_ns": difference.time_ns}
+
+        return self._drawn.get((*places, "first difference"), (_version(first), _version(second)), read)
 
     def packets(self, run: str, point: str, window: Window, lane: str) -> dict[str, Any]:
         """The first packets of a window in words, in order of time."""

@@ -3,6 +3,7 @@
 import { ask, badge, drawn, looks, make, many, route, scroll, sorted, table, troubled } from "./dom.js";
 import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 
+const AROUND_NS = 5e6;
 const split = (name) => { const cut = (name || "").lastIndexOf("/"); return [name.slice(0, cut), name.slice(cut + 1)]; };
 
 export const showComparison = async (place, now, ready) => {
@@ -22,7 +23,15 @@ export const showComparison = async (place, now, ready) => {
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
     make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
-  place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."), differing(pages), metrics(pages, all));
+  place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."));
+  const [{ run, point }, other] = columns;
+  const runs = run !== other.run && pages[0].digest !== pages[1].digest;
+  const first = runs ? await ask(["runs", run, "points", point, "difference"], { run: other.run, point: other.point }) : {};
+  if (runs) place.append(make("p", {}, `First difference, A → B: ${first.words}. `, first.time_ns === null ? "" : make("button", { type: "button", onclick: () => {
+    board.set({ from: first.time_ns - AROUND_NS, to: first.time_ns + AROUND_NS });
+    board.element.scrollIntoView();
+  } }, "show it in the figures")));
+  place.append(differing(pages), metrics(pages, all));
   const put = (push) => {
     history[push ? "pushState" : "replaceState"](null, "", route(["compare"], { a, b, ...(board.isWhole() ? {} : board.view), lane: wanted.join(","), bin: columns[0].bin }));
     bar.tell();
