@@ -430,6 +430,14 @@ def test_in_a_reduction_the_window_follows_from_what_was_delivered(
     assert reduced(cwnd, pipe, delivered, sent) == count
 
 
+@pytest.mark.parametrize(("cwnd", "count"), [(81, 0), (80, 1), (82, 1)])
+def test_an_ack_that_delivers_nothing_leaves_the_window(cwnd: int, count: int) -> None:
+    sent = "10000 send open una 0 nxt 90000 cwnd 100 ssthresh 999 pipe 90 prior 89 delivered 1\n"
+    begins = "20000 ack recovery una 0 nxt 90000 cwnd 81 ssthresh 50 pipe 80 prior 90 delivered 2\n"
+    again = f"30000 ack recovery una 0 nxt 90000 cwnd {cwnd} ssthresh 50 pipe 79 prior 80 delivered 2\n"
+    assert violations("prr-window", FIRST, trace=sent + begins + again) == count
+
+
 @pytest.mark.parametrize(
     ("cwnd", "prior", "ssthresh", "count"), [(12, 10, 99, 0), (11, 10, 99, 1), (11, 9, 99, 0), (11, 10, 11, 0)]
 )
