@@ -48,12 +48,14 @@ def records(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     options: Mapping[str, Any] | None = None,
     events: Any = None,
+    samples: Any = None,
     counters: Mapping[str, Any] | None = None,
     outcome: Outcome | None = None,
 ) -> Records:
     """Records of these packets.
 
     options  of the flow's generator
+    events, samples  tables of TCP_EVENTS and TCP_INFO
     """
     rows: list[dict[str, Any]] = []
     ends: dict[tuple[str, int, int], int] = {}
@@ -94,7 +96,7 @@ def records(
     conns = 1 + max(row["conn"] for row in rows)
     flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow,))
-    tcp_info = TCP_INFO.empty_table()
+    tcp_info = TCP_INFO.empty_table() if samples is None else samples
     return Records(
         packets, tcp_info, dict(counters or {}), outcome or Outcome(wall={"traffic": 1.0}), point, tcp_events=events
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from testctl.records.schema import SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_STATES, names_column
+from testctl.records.schema import SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_INFO, TCP_STATES, names_column
 
 from controller.tests.rules.conversation import HELLO, found
 
@@ -480,3 +480,32 @@ def test_a_gap_that_sack_shows_is_disorder(state: str, sack: str, count: int) ->
     """tcp_try_keep_open()."""
     text = FLIGHT + f"20000 a < A ack 1000{sack}\n30000 a < A ack 9000 sack 8000:9000\n"
     assert violations("sacked-is-disorder", text, trace=NINE + FIRST_ACK.replace("open", state)) == count
+
+
+def sample(**values: int) -> pa.Table:
+    """A sample of host a, all other values 0."""
+    columns = {name: pa.array([values.get(name, 0)], pa.int64()) for name in TCP_INFO.names}
+    columns |= {"where": names_column(np.zeros(1, np.int64), ["a"]), "flow": names_column(np.zeros(1, np.int64), ["f"])}
+    columns["conn"] = pa.array([0], pa.int16())
+    return pa.table(columns, schema=TCP_INFO)
+
+
+@pytest.mark.parametrize(
+    ("rto", "more", "count"),
+    [
+        (206, {}, 0),
+        (205, {}, 1),
+        (218, {}, 0),
+        (219, {}, 1),
+        (219, {"backoff": 1}, 0),
+        (219, {"state": 4}, 0),
+        (219, {"rtt": 0}, 0),
+    ],
+)
+def test_the_rto_is_srtt_and_the_minimum(rto: int, more: dict[str, int], count: int) -> None:
+    """RFC 6298, 2.3, with Linux's ticks: SRTT is 10 ms."""
+    values = {"time_ns": 90_000_000, "state": 1, "rtt": 10_000, "rto": 1000 * rto} | more
+    text = FLIGHT + "20000 a < A ack 1000\n80000 a > A 9000:10000 ack 0\n"
+    long = text.replace("20000", "60000")  # an RTT of which RTTVAR may be large
+    for packets, broken in ((text, count), (long, int(count and rto < 210))):
+        assert found("rto-of-rtt", packets, samples=sample(**values)).count == broken

@@ -63,6 +63,12 @@ def segments(trace: Trace, numbers: Ints, at: Ints) -> Ints:
     return np.asarray(np.maximum(np.where(at > 0, counted, 0) - base, 0))
 
 
+def last_rows(trace: Trace, conn: Ints, time_ns: Ints) -> Ints:
+    """The last row of a connection up to a time, for each of some of them."""
+    keys = trace["conn"] * _APART + trace["time_ns"]
+    return np.maximum(np.searchsorted(keys, conn * _APART + time_ns, side="right") - 1, 0)
+
+
 @dataclass
 class Events:
     """The kernel's trace of the host, in the order of `trace.events`; `at` masks and Ints are of events."""
@@ -96,8 +102,7 @@ class Events:
         apart = (conn[acks[1:]] != conn[acks[:-1]]) | (time[acks[1:]] != time[acks[:-1]])
         at = acks[np.append(True, apart)[: len(acks)] & np.append(apart, True)[: len(acks)]]
         at = at[np.isin(conn[at], trace["conn"])]
-        keys = trace["conn"] * _APART + trace["time_ns"]
-        return at, np.searchsorted(keys, conn[at] * _APART + time[at], side="right") - 1
+        return at, last_rows(trace, conn[at], time[at])
 
     @cached_property
     def delivered(self) -> Ints:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The retransmission timeout follows from the round-trip time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import codes_of, numbers_of
+from testctl.rules.core.sender import TICK_NS, ms, rto_min_ns
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import last_rows
+
+SPEC = RuleSpec(
+    name="rto-of-rtt",
+    must="The RTO is SRTT and at least the minimum of the RTO, and no more while round-trip times are short.",
+    source="RFC 6298, 2.3",
+    level="MUST",
+    needs=("start",),
+    quote="RTO <- SRTT + max (G, K*RTTVAR)",
+    linux="The minimum is that of the term with RTTVAR: __tcp_set_rto(). Judged are samples of tcp_info before any "
+    "timeout has doubled it.",
+)
+_ESTABLISHED = 1
+_SHORT = 5
+"""Of RTTs up to this part of the minimum four times RTTVAR is below it, whatever they are."""
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    samples = trace.records.tcp_info
+    (flow, flows), (place, places) = codes_of(samples, "flow"), codes_of(samples, "where")
+    if trace.flow not in flows or trace.host not in places:
+        return NOTHING
+    own = np.flatnonzero((flow == flows.index(trace.flow)) & (place == places.index(trace.host)))
+    conn, time, rto_us, srtt_us, backoff, state = (
+        numbers_of(samples, name)[own] for name in ("conn", "time_ns", "rto", "rtt", "backoff", "state")
+    )
+    judged = (backoff == 0) & (state == _ESTABLISHED) & (srtt_us > 0) & np.isin(conn, trace["conn"])
+    conn, time, rto, srtt = conn[judged], time[judged], 1000 * rto_us[judged], 1000 * srtt_us[judged]
+    rows = last_rows(trace, conn, time)
+    minimum, board = rto_min_ns(trace), trace.board
+    short = np.maximum(board.rtt_max, board.rtt_echoed)[rows] < minimum // _SHORT
+    wrong = np.flatnonzero((rto < srtt + minimum) | (short & (rto > srtt + minimum + 3 * TICK_NS)))
+    sample = trace.sparse(rows[wrong], wrong)
+    return where(
+        np.isin(np.arange(len(trace)), rows[wrong]),
+        lambda row: f"the RTO is {ms(rto[sample[row]])} at an SRTT of {ms(srtt[sample[row]])}",
+    )
