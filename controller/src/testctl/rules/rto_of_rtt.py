@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import codes_of, numbers_of
 from testctl.rules.core.sender import TICK_NS, ms, rto_min_ns
-from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import last_rows
 
@@ -27,6 +27,8 @@ _SHORT = 5
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
+    if trace.records.snmp(trace.host).get("TcpExt.SyncookiesRecv"):
+        return undecided("the first RTT of a connection from a SYN cookie is up to 64 ms too long")
     samples = trace.records.tcp_info
     (flow, flows), (place, places) = codes_of(samples, "flow"), codes_of(samples, "where")
     if trace.flow not in flows or trace.host not in places:
