@@ -16,7 +16,7 @@ SPEC = RuleSpec(
     must="The RTO is SRTT and at least the minimum of the RTO, and no more while round-trip times are short.",
     source="RFC 6298, 2.3",
     level="MUST",
-    needs=("start",),
+    needs=("start", "order"),
     quote="RTO <- SRTT + max (G, K*RTTVAR)",
     linux="The minimum is that of the term with RTTVAR: __tcp_set_rto(). Judged are samples of tcp_info before any "
     "timeout has doubled it.",
