@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events
+from testctl.rules.core.windows import OF_LINUX, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="prr-window",
@@ -25,8 +25,8 @@ _OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
 
 def check(trace: Trace, other: Trace | None) -> Found:
     name = trace.cc
-    if name.startswith(("bbr", "cdg")) or name.rpartition("_")[2] in _OTHER_WAYS:
-        return undecided(f"{name} reduces its window by a way of its own")
+    if name.partition("_")[0] not in OF_LINUX or name.rpartition("_")[2] in _OTHER_WAYS:
+        return undecided(f"{name or 'the congestion control'} may reduce its window by a way of its own")
     events = Events(trace)
     ack, run = events.kind("ack"), events.reduction
     # The timer of RACK's reordering window begins a recovery as if it had delivered one.

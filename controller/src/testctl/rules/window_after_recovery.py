@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import NO_SSTHRESH, Events
+from testctl.rules.core.windows import NO_SSTHRESH, OF_LINUX, Events
 
 SPEC = RuleSpec(
     name="window-after-recovery",
@@ -20,8 +20,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.cc == "illinois" or trace.cc.startswith("bbr"):
-        return undecided(f"{trace.cc} sets its window by itself")
+    if trace.cc.partition("_")[0] not in OF_LINUX or trace.cc == "illinois":
+        return undecided(f"{trace.cc or 'the congestion control'} may set its window by itself")
     events = Events(trace)
     ssthresh, window = events["ssthresh"], events["cwnd"]
     ends = events.kind("ack") & events.reduces(before=True) & ~events.reduces() & (ssthresh < NO_SSTHRESH)

@@ -20,6 +20,11 @@ _APART = np.int64(1) << 46
 """More ns than a run has."""
 NO_SSTHRESH = 1 << 30
 """Segments: before the first loss ssthresh is higher (TCP_INFINITE_SSTHRESH)."""
+OF_LINUX = (
+    "reno", "cubic", "dctcp", "bic", "htcp", "highspeed", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno",
+    "westwood", "yeah",
+)  # fmt: skip
+"""Congestion controls that leave the window to tcp_cwnd_reduction() while it is reduced; another may not."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 
 
