@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OF_LINUX, RECOVERY, Events
+from testctl.rules.core.windows import RECOVERY, Events, reduced_by_the_core
 
 SPEC = RuleSpec(
     name="prr-window",
@@ -19,14 +19,11 @@ SPEC = RuleSpec(
     linux="With the window for RecoverFS, and at least one segment at the beginning: tcp_cwnd_reduction(). With less "
     "than ssthresh in flight at least what the ACK delivered may go, and at most what the rule prr-bound allows.",
 )
-_OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
-"""What variants of the testbed do in recovery instead: the part of their names after the last _."""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    name = trace.cc
-    if name.partition("_")[0] not in OF_LINUX or name.rpartition("_")[2] in _OTHER_WAYS:
-        return undecided(f"{name or 'the congestion control'} may reduce its window by a way of its own")
+    if not reduced_by_the_core(trace.cc):
+        return undecided(f"{trace.cc or 'the congestion control'} may reduce its window by a way of its own")
     events = Events(trace)
     ack, run = events.kind("ack"), events.reduction
     # The timer of RACK's reordering window begins a recovery as if it had delivered one.

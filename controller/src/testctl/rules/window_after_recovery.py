@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import NO_SSTHRESH, OF_LINUX, Events
+from testctl.rules.core.windows import NO_SSTHRESH, Events, reduced_by_the_core
 
 SPEC = RuleSpec(
     name="window-after-recovery",
@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
-    if trace.cc.partition("_")[0] not in OF_LINUX or trace.cc == "illinois":
+    if not reduced_by_the_core(trace.cc) or trace.cc == "illinois":
         return undecided(f"{trace.cc or 'the congestion control'} may set its window by itself")
     events = Events(trace)
     ssthresh, window = events["ssthresh"], events["cwnd"]

@@ -20,11 +20,12 @@ _APART = np.int64(1) << 46
 """More ns than a run has."""
 NO_SSTHRESH = 1 << 30
 """Segments: before the first loss ssthresh is higher (TCP_INFINITE_SSTHRESH)."""
-OF_LINUX = (
+_OF_LINUX = (
     "reno", "cubic", "dctcp", "bic", "htcp", "highspeed", "hybla", "illinois", "lp", "nv", "scalable", "vegas", "veno",
     "westwood", "yeah",
 )  # fmt: skip
-"""Congestion controls that leave the window to tcp_cwnd_reduction() while it is reduced; another may not."""
+_OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
+"""What variants of the testbed do in recovery instead: the part of their names after the last _."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 
 
@@ -66,6 +67,11 @@ def segments(trace: Trace, numbers: Ints, at: Ints) -> Ints:
     counted = total[np.maximum(at - 1, 0)] + np.minimum(inside, trace["segs"][last])
     base = total[search(starts, lift + np.int64(-2))]
     return np.asarray(np.maximum(np.where(at > 0, counted, 0) - base, 0))
+
+
+def reduced_by_the_core(cc: str) -> bool:
+    """Whether a congestion control leaves the window to tcp_cwnd_reduction() while it is reduced."""
+    return cc.partition("_")[0] in _OF_LINUX and cc.rpartition("_")[2] not in _OTHER_WAYS
 
 
 def last_rows(trace: Trace, conn: Ints, time_ns: Ints) -> Ints:
