@@ -77,6 +77,7 @@ design: {cover: 2}
 # 6.1 drops what it has SACKed (reneging), and what is retransmitted for it:
 allow:
   - {rule: prr-bound, reason: what RACK's timer declares lost is sent again as if PRR had allowed it}
+  - {rule: reduction-once, reason: "HyStart ends slow start in recovery, where PRR's window is below ssthresh"}
 """,
 }
 

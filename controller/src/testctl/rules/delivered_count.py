@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.core.words import counted
 from testctl.records.schema import Ints
 from testctl.rules.core.sacks import exact_acks
 from testctl.rules.core.spec import Found, RuleSpec
@@ -33,9 +34,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     wrong = events.sparse(at, more)
     return events.where(
         wrong != 0,
-        lambda event: (
-            f"counts {abs(wrong[event])} segments {'more' if wrong[event] > 0 else 'less'} than ACKs reported"
-        ),
+        lambda event: f"counts {counted(abs(wrong[event]), 'segment')} too {'many' if wrong[event] > 0 else 'few'}",
     )
 
 

@@ -32,7 +32,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     last = np.maximum.accumulate(np.where(reduces, np.arange(len(events)), -1)) if len(events) else reduces
     calm &= (last < 0) | (events["conn"][last] != events["conn"]) | (events["cwnd"] != events.before("cwnd")[last])
     growth = events["cwnd"] - events.before("cwnd")
-    delivered = events["delivered"] - events.before("delivered")
+    delivered = events.delivered
     return events.where(
         events.kind("ack") & calm & (growth > delivered),
         lambda at: f"the window grew by {growth[at]} segments to {events['cwnd'][at]}; {delivered[at]} were delivered",

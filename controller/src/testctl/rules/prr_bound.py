@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import CWR, RECOVERY, Events
+from testctl.rules.core.windows import RECOVERY, Events
 
 SPEC = RuleSpec(
     name="prr-bound",
@@ -29,18 +29,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided(f"{name} sends in recovery by a way of its own")
     events = Events(trace)
     ack = events.kind("ack")
-    reduces = np.isin(events["state"], (CWR, RECOVERY))
-    # What was delivered and sent counts from the first ACK of a run of events in these states.
-    begins = reduces & ~(events.follows & np.isin(events.before("state"), (CWR, RECOVERY)))
-    # An ACK may end a recovery and begin another.
-    begins |= (
-        reduces & (events["ssthresh"] < events.before("ssthresh")) & (events["snd_una"] > events.before("snd_una"))
-    )
-    run = np.maximum.accumulate(np.where(begins, np.arange(len(events)), 0)) if len(events) else begins
-    new = np.where(ack, events["delivered"] - events.before("delivered"), 0)
-    sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))
+    # What was delivered and sent counts from where a reduction begins; an ACK may end a recovery and begin another.
+    another = (events["ssthresh"] < events.before("ssthresh")) & (events["snd_una"] > events.before("snd_una"))
+    run = events.last(events.begins | (events.reduces() & another))
+    new, sent = events.delivered, events.sent
     total_new, total_sent = np.cumsum(new), np.cumsum(sent)
-    last_ack = np.maximum.accumulate(np.where(ack, np.arange(len(events)), 0)) if len(events) else run
+    last_ack = events.last(ack)
     delivered = total_new[last_ack] - (total_new - new)[run]
     out = total_sent[last_ack] - (total_sent - sent)[run]
     burst = total_sent - total_sent[last_ack]

@@ -30,8 +30,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     recovers = (events["state"] == RECOVERY) & (events.before("state") != RECOVERY)
     by_timer = np.where(ack, events["prior_pipe"] < events.before("pipe"), events.kind("retransmit"))
     new = events.delivered + (recovers & by_timer)
-    sent = np.where(ack, 0, np.maximum(events["pipe"] - events["prior_pipe"], 0))
-    delivered, out = (np.cumsum(of) - (np.cumsum(of) - of)[run] for of in (new, sent))
+    delivered, out = (np.cumsum(of) - (np.cumsum(of) - of)[run] for of in (new, events.sent))
     ssthresh, pipe = events["ssthresh"], events["pipe"]
     room = ssthresh - pipe
     share = -(-ssthresh * delivered // np.maximum(events.before("cwnd")[run], 1)) - out

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import DISORDER, LOSS, RECOVERY, Events
+from testctl.rules.core.windows import DISORDER, LOSS, OPEN, RECOVERY, Events
 
 SPEC = RuleSpec(
     name="reduction-once",
@@ -17,8 +17,9 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("tcp_events",),
     quote="If not, the TCP does not enter fast retransmit and does not reset ssthresh.",
-    linux="A congestion control may lower ssthresh by itself to no less than the window, as it leaves slow start "
-    "(HyStart, Vegas, YeAH), in recovery too, or a reduction (Westwood), and a loss or a mark may follow at once.",
+    linux="A congestion control may lower ssthresh by itself, as it leaves slow start (HyStart, Vegas, YeAH) or a "
+    "reduction (Westwood), and a loss or a mark may follow at once. HyStart does so in recovery too, where PRR's "
+    "window is below ssthresh; that breaks the rule.",
 )
 
 
@@ -28,7 +29,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     events = Events(trace)
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
     # RFC 9406: the end of slow start, at a window that is not reduced.
-    fewer &= events["ssthresh"] < events.before("cwnd")
+    fewer &= (events["state"] != OPEN) | (events["ssthresh"] < events.before("cwnd"))
     broken = np.zeros(len(events), np.bool_)
     at = np.flatnonzero(fewer)
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]

@@ -120,6 +120,11 @@ class Events:
         """Segments that an ACK delivered; 0 of other events."""
         return np.where(self.kind("ack"), self["delivered"] - self.before("delivered"), 0)
 
+    @cached_property
+    def sent(self) -> Ints:
+        """Segments that a transmission put in flight; 0 of other events."""
+        return np.where(self.kind("ack"), 0, np.maximum(self["pipe"] - self["prior_pipe"], 0))
+
     def reduces(self, *, before: bool = False) -> Bools:
         """Whether the window is being reduced, for a loss or marks, after each event, or before it."""
         states = self.before("state") if before else self["state"]

@@ -10,7 +10,7 @@ from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import OPEN, Events
 
 SPEC = RuleSpec(
-    name="slow-start-grows",
+    name="slow-start-too-slow",
     must="In slow start, while it limits the sender, the window grows by the segments that an ACK acknowledges.",
     source="RFC 5681, 3.1",
     level="SHOULD",
