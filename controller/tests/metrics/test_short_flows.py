@@ -14,6 +14,7 @@ from testctl.metrics.recovery import traced_events
 from testctl.records import Records, load_raw
 from testctl.records.schema import ACK, FIN
 
+from controller.tests.rules.traced import events
 from controller.tests.support.synthetic import Conversation, write_point, write_samples
 
 MSS = 1448
@@ -124,3 +125,40 @@ def test_the_kernel_counts_a_fin_with_data_likewise(name: str, since_ns: int) ->
         rows = [row for row in table.to_pylist() if row["event"] == "ack" and row["time_ns"] > since_ns]
         found.append([(row["time_ns"], row["snd_una"], row["snd_nxt"], row["pipe"], row["delivered"]) for row in rows])
     assert found[0] == found[1] != []
+
+
+@pytest.mark.parametrize(("settings", "count"), [({}, 1), ({"sender": {"htb_rate": 300_000}}, 0)])
+def test_what_tcp_holds_back_for_a_queue_of_the_host_is_no_probe(
+    tmp_path: Path, settings: dict[str, Any], count: int
+) -> None:
+    """tcp_small_queue_check(): two segments leave as those before have left the queue, two round trips after an ACK."""
+    talk = Conversation(delay_us=10_000)
+    for n in range(6):
+        talk.data(20_000, MSS * n)
+    talk.ack(40_000, MSS)
+    talk.data(90_000, MSS * 6, 2 * MSS)
+    talk.ack(110_000, MSS * 8)
+    write_point(tmp_path, talk.captures(), settings=settings, options={"pattern": "greedy"})
+    records = load_raw(tmp_path)
+    lines = "20000 send open nxt 8688 cwnd 10 pipe 6\n40000 ack open una 1448 nxt 8688 cwnd 10 pipe 5 prior 6\n"
+    lines += "90000 send open una 1448 nxt 11584 cwnd 10 pipe 7 prior 5\n"
+    records.tcp_events = events(lines, "sender", "bulk")
+    assert analyse(records).metrics["bulk"]["loss_probes"] == count
+
+
+@pytest.mark.parametrize(("at_us", "count"), [(1_100_000, 0), (1_200_000, 1)])
+def test_what_an_application_writes_before_the_timer_of_the_first_packet_is_no_probe(
+    tmp_path: Path, at_us: int, count: int
+) -> None:
+    """Behind a second of queue the timer runs for 1.2 s, and nothing had left for 10 ms."""
+    talk = Conversation(delay_us=500_000)
+    for n in range(6):
+        talk.data(20_000 if n < 3 else at_us - 10_000, MSS * n)
+    talk.data(at_us, MSS * 6)
+    write_point(tmp_path, talk.captures(), options={"pattern": "greedy"})
+    records = load_raw(tmp_path)
+    lines = "20000 send open nxt 4344 cwnd 10 pipe 3 srtt 1000000\n"
+    lines += f"{at_us - 10_000} send open nxt 8688 cwnd 10 pipe 6 prior 3 srtt 1000000\n"
+    lines += f"{at_us} send open nxt 10136 cwnd 10 pipe 7 prior 6 srtt 1000000\n"
+    records.tcp_events = events(lines, "sender", "bulk")
+    assert analyse(records).metrics["bulk"]["loss_probes"] == count

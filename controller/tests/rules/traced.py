@@ -20,21 +20,21 @@ def burst(time_us: int, first: int, count: int) -> str:
     return "".join(f"{time_us} a > A {n}000:{n + 1}000 ack 0\n" for n in range(first, first + count))
 
 
-def events(text: str) -> pa.Table:
-    """TIME_US EVENT STATE una N nxt N cwnd N ssthresh N pipe N prior N delivered N: a line each, of host a."""
+def events(text: str, host: str = "a", flow: str = "f") -> pa.Table:
+    """TIME_US EVENT STATE una N nxt N cwnd N ssthresh N pipe N prior N delivered N srtt US: a line each."""
     rows = [line.split() for line in text.strip().splitlines() if line.strip()]
     values = [dict(zip(row[3::2], map(int, row[4::2]), strict=True)) for row in rows]
     columns: dict[str, Any] = {
         "time_ns": [int(row[0]) * 1000 for row in rows],
         "conn": [0] * len(rows),
-        "srtt_us": [10_000] * len(rows),
+        "srtt_us": [value.get("srtt", 10_000) for value in values],
         "state": [TCP_STATES.index(row[2]) for row in rows],
         **dict.fromkeys(SENDER_COLUMNS, [-1] * len(rows)),
     }
     names = {"una": "snd_una", "nxt": "snd_nxt", "prior": "prior_pipe"}
     for name in ("una", "nxt", "cwnd", "ssthresh", "pipe", "prior", "delivered"):
         columns[names.get(name, name)] = [value.get(name, 0) for value in values]
-    for name, texts in (("where", ["a"]), ("flow", ["f"]), ("source", ["kernel"])):
+    for name, texts in (("where", [host]), ("flow", [flow]), ("source", ["kernel"])):
         columns[name] = names_column(np.zeros(len(rows), np.int64), texts)
     columns["event"] = names_column(np.array([TCP_EVENT_NAMES.index(row[1]) for row in rows]), list(TCP_EVENT_NAMES))
     return pa.table(

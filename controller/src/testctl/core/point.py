@@ -159,6 +159,10 @@ class Part:
     entities: tuple[str, ...]
 
 
+_QUEUES = ("rate", "htb", "tbf", "qdisc")
+"""How the parameters begin that give a host a queue."""
+
+
 @dataclass(frozen=True)
 class PointSpec(Point):
     """A point for a testbed: its settings split by who applies them.
@@ -195,6 +199,11 @@ class PointSpec(Point):
     def flow(self, name: str) -> TimedFlow | None:
         """The flow of that name, if there is one."""
         return next((flow for flow in self.flows if flow.name == name), None)
+
+    def host_queue(self, host: str) -> str:
+        """The parameter that gives a host a queue, in which what TCP sent waits; "": it leaves at once."""
+        queues = (name for name in self.settings.get(host, {}) if name.partition("_")[0] in _QUEUES)
+        return min(queues, default="")
 
     def end_ns(self, flow: TimedFlow) -> int:
         """Latest end of a flow, after the point's T0."""

@@ -138,7 +138,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
 
     A probe is a retransmission outside of recovery and loss states; or new data with data in flight that no ACK let go,
     beyond the window some time after the departure before, or where the application is greedy about two round trips
-    after the event before, or when the timer of the first outstanding packet would have run out.
+    after the event before, or when the timer of the first outstanding packet would have run out.  Behind a queue of the
+    host's TCP holds such data back until some has left (tcp_small_queue_check()), so that it may be either.
     """
     events, names = traced_columns(flow.records, flow.name), traced_names(flow.records, flow.name)
     open_state = events["state"] < RECOVERY
@@ -158,7 +159,7 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         new = sent & open_state[own] & (events["prior_pipe"][own] > 0)
         first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
         left_ns = np.append(time_ns[sent], time_ns[-1])[first]
-        due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= ALMOST * (before + rto_min_ns(flow)))
+        due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= before + ALMOST * rto_min_ns(flow))
         beyond = (events["pipe"] > events["cwnd"])[own]
         nxt = events["snd_nxt"][own]
         # A FIN does not wait for the window, with data or without.
@@ -168,7 +169,7 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         waited = new & ((quiet > FLOOR_NS) & due | (since > FLOOR_NS) & beyond & ~fin)
         late += int(waited.sum())
         full += int((waited & beyond).sum())
-    sure = late if greedy(flow) else full
+    sure = late if greedy(flow) and not flow.records.point.host_queue(flow.sender) else full
     return timeouts, again + sure, late - sure
 
 

@@ -17,7 +17,6 @@ from testctl.rules.core.scoreboard import Scoreboard
 
 T = TypeVar("T")
 _READS = ("read_rate", "read_pause", "receive_buffer", "receive_buffer_later")
-_RATE = ("rate", "htb", "tbf", "qdisc")
 _DROPPED = {
     "TCPRcvQDrop": "had no memory for some packets",
     "TCPOFODrop": "had no memory for some packets",
@@ -76,8 +75,8 @@ class Trace(Rows):
     @cached_property
     def delayed(self) -> str:
         """Why packets may leave the host after TCP sent them, so that a capture has another order; "": they don't."""
-        slow = sorted(name for name in self.settings if name.partition("_")[0] in _RATE)
-        return f"{self.host} has a queue of its own ({slow[0]})" if slow else ""
+        queue = self.records.point.host_queue(self.host)
+        return f"{self.host} has a queue of its own ({queue})" if queue else ""
 
     @cached_property
     def at_once_ns(self) -> int:
