@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.records.schema import ACK
 from testctl.rules.core.sender import TICK_NS, ms
 from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
@@ -27,9 +28,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("the generator does not report whether it wants keepalive probes")
     time = trace["time_ns"]
     probe = trace.out & trace.pure_ack & (trace["seq"] == trace.nxt - 1) & (trace.una == trace.nxt) & (trace.nxt > 0)
-    probe &= trace.edge > trace.nxt
     if not probe.any():
         return NOTHING
+    # What leaves into a window that is closed, or that the peer took back, probes the window.
+    probe &= trace.limit[np.maximum(trace.latest(~trace.out & trace.has(ACK), probe), 0)] > trace.nxt
     heard = ~trace.out & ((trace["seq"] >= trace.rcv_nxt) | (trace.end > trace.rcv_nxt))
     last = np.maximum(trace.latest(probe), trace.latest(heard))
     since = time - time[np.maximum(last, 0)]

@@ -39,6 +39,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     most = np.maximum(np.where(room < 0, share, np.minimum(room, np.maximum(delivered - out, new) + 1)), first)
     # Another reduction may begin with the ACK that ends one; and one that was wrong is undone, and begun again.
     judged = ack & events.reduces() & events.follows[run] & (events["snd_una"] < events.recovery_point)
+    judged &= ~events.dropped[run]
     # An ACK that delivers nothing leaves the window as it is.
     window, idle = events.before("cwnd"), (new == 0) & ~events.begins
     least, most = (np.where(idle, window - pipe, more) for more in (least, most))

@@ -17,7 +17,8 @@ SPEC = RuleSpec(
     "intermediate segments sent between the original transmission of the lost segment and the receipt of the third "
     "duplicate ACK.",
     linux="Losses that the same ACK shows begin another: ssthresh falls again then, unless it is small. Without SACK "
-    "it ends with the ACK behind: tcp_try_undo_recovery().",
+    "it ends with the ACK behind: tcp_try_undo_recovery().  A reduction that begins as the host's own queue drops "
+    "what is sent is not judged.",
 )
 _LOWER = ("reno", "cubic", "dctcp", "bic", "scalable", "htcp")
 """Their ssthresh falls at each reduction of a window of more than this number of segments."""
@@ -31,6 +32,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     changes = (state >= CWR) & ((state != was) | lower | ~events.follows | events.kind("timeout"))
     begun = events.before_each(events.last(changes))
     there = events.kind("ack") & events.follows & (was >= CWR) & changes[begun] & events.same(begun)
+    there &= ~events.dropped[begun]
     until, una = events.before("snd_nxt")[begun], events["snd_una"]
     undone = (ssthresh > events.before("ssthresh")) | (events["cwnd"] >= events.before("cwnd")[begun])
     early = there & (state <= DISORDER) & (una < until) & ~undone

@@ -15,7 +15,7 @@ SPEC = RuleSpec(
     must="A segment is cut to what the window leaves only if that is half of the largest window, or after a timeout.",
     source="RFC 9293, 3.8.6.2.1",
     level="MUST",
-    needs=("order",),
+    needs=("mtu", "order"),
     quote="A TCP implementation MUST include a SWS avoidance algorithm in the sender (MUST-38).",
     linux="What the window leaves behind full-sized segments is sent with them, unless Nagle's algorithm holds it "
     "(tcp_mss_split_point()).",
