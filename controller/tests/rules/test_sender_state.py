@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,9 @@ def test_a_recovery_ends_where_it_began(state: str, una: int, ssthresh: int, cou
     more = "20000 send recovery una 1000 nxt 12000 cwnd 90 ssthresh 50 pipe 9 prior 6 delivered 2\n"
     then = f"30000 ack {state} una {una} nxt 12000 cwnd 50 ssthresh {ssthresh} pipe 3 prior 9 delivered 9\n"
     assert violations("recovery-ends", FIRST, trace=sent + begins + more + then) == count
+    drops = begins.replace("ack recovery", "send cwr"), begins.replace("nxt 9000", "nxt 8000")
+    for local in drops:  # the host's own queue dropped what was sent
+        assert violations("recovery-ends", FIRST, trace=sent + local + more.replace("recovery", "cwr") + then) == 0
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,10 @@ def reduced(cwnd: int, pipe: int, delivered: int, sent: int) -> int:
         left = f"prior {pipe + 1 - sent} delivered {delivered}"
         trace += f"20000 send recovery una 0 nxt 90000 cwnd {window} {ssthresh} {left}\n"
     last = f"cwnd {cwnd} ssthresh 50 pipe {pipe} prior {pipe + 1} delivered {delivered + 1}"
-    return violations("prr-window", FIRST, trace=f"{trace}30000 ack recovery una 0 nxt 90000 {last}\n")
+    trace += f"30000 ack recovery una 0 nxt 90000 {last}\n"
+    by_the_queue = trace.replace("20000 ack", "20000 send")
+    assert delivered == 1 or not violations("prr-window", FIRST, trace=by_the_queue)
+    return violations("prr-window", FIRST, trace=trace)
 
 
 @pytest.mark.parametrize(
@@ -246,3 +253,53 @@ def test_the_rto_is_srtt_and_the_minimum(rto: int, more: dict[str, int], count: 
     again = text.replace("80000", "70000 a > A 1000:2000 ack 0\n80000")
     for packets, broken in ((text, count), (long, int(count and rto < 210)), (again, int(count and rto < 210))):
         assert found("rto-of-rtt", packets, samples=sample(**values)).count == broken
+
+
+@pytest.mark.parametrize(("ato", "count"), [(0, 0), (39, 1), (40, 0), (210, 0), (211, 1)])
+def test_a_delayed_ack_waits_40_ms_at_least_and_an_rto_at_most(ato: int, count: int) -> None:
+    """tcp_event_data_recv()."""
+    taken = sample(time_ns=90_000_000, state=1, ato=1000 * ato, rto=210_000)
+    assert found("delayed-ack-time", HELLO + "20000 a < PA 0:1000 ack 0\n", samples=taken).count == count
+
+
+@pytest.mark.parametrize(
+    ("sizes", "mss", "count"),
+    [
+        ((1000, 1000), 1000, 0),
+        ((1000, 1000), 999, 1),
+        ((1000, 1000), 1001, 1),
+        ((1000, 100), 600, 0),  # what it makes of a shorter segment depends on the one before
+        ((1000, 100), 1001, 1),
+        ((100, 100), 536, 0),  # with which it begins
+        ((100, 100), 537, 1),
+        ((2000,), 1448, 0),  # no more than it offered
+        ((2000,), 2000, 1),
+    ],
+)
+def test_a_receiver_takes_the_longest_segment_for_the_mss(sizes: tuple[int, ...], mss: int, count: int) -> None:
+    """tcp_measure_rcv_mss()."""
+    ends = np.cumsum((0, *sizes)).tolist()
+    segments = [f"{20 + n}000 a < A {start}:{end} ack 0\n" for n, (start, end) in enumerate(pairwise(ends))]
+    taken = {"state": 1, "rcv_mss": mss, "advmss": 1448}
+    text = HELLO + "".join(segments)
+    assert found("received-mss", text, samples=sample(time_ns=90_000_000, **taken)).count == count
+    assert not found("received-mss", text, samples=sample(time_ns=20_000_000 + 1000 * len(sizes), **taken)).count
+    gap = HELLO + "19000 a < A 9000:9001 ack 0\n" + "".join(segments[1:])
+    assert not found("received-mss", gap, samples=sample(time_ns=90_000_000, **taken | {"rcv_mss": 88})).count
+
+
+COUNTS = {
+    "segs_out": 13, "segs_in": 4, "data_segs_out": 11, "data_segs_in": 3, "bytes_sent": 11_000,
+    "bytes_retrans": 2000, "total_retrans": 2, "bytes_acked": 1001, "bytes_received": 1000, "rcv_ooopack": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_tcp_info_counts_what_packets_show(name: str) -> None:
+    """RFC 4898; of an end that opened the connection, which counts its SYN as acknowledged."""
+    text = FLIGHT + "20000 a < A 0:1000 ack 1000\n" + "21000 a < A 2000:3000 ack 1000\n" * 2
+    text += "30000 a > A 1000:3000 ack 1000 segs 2\n"
+    for more in (-1, 0, 1):
+        taken = {"time_ns": 90_000_000, "state": 1} | COUNTS | {name: COUNTS[name] + more}
+        assert found("info-counts", text, samples=sample(**taken)).count == abs(more)
+        assert not found("info-counts", text, samples=sample(**taken | {"time_ns": 30_000_000})).count

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import codes_of, numbers_of
 from testctl.rules.core.sender import TICK_NS, ms, rto_min_ns
-from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
+from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import last_rows
+from testctl.rules.core.windows import samples
 
 SPEC = RuleSpec(
     name="rto-of-rtt",
@@ -22,7 +21,6 @@ SPEC = RuleSpec(
     linux="The minimum is that of the term with RTTVAR: __tcp_set_rto(). Judged are samples of tcp_info before any "
     "timeout has doubled it.",
 )
-_ESTABLISHED = 1
 _SHORT = 5
 """Of RTTs up to this part of the minimum four times RTTVAR is below it, whatever they are."""
 
@@ -30,17 +28,9 @@ _SHORT = 5
 def check(trace: Trace, other: Trace | None) -> Found:
     if trace.records.snmp(trace.host).get("TcpExt.SyncookiesRecv"):
         return undecided("the first RTT of a connection from a SYN cookie is up to 64 ms too long")
-    samples = trace.records.tcp_info
-    (flow, flows), (place, places) = codes_of(samples, "flow"), codes_of(samples, "where")
-    if trace.flow not in flows or trace.host not in places:
-        return NOTHING
-    own = np.flatnonzero((flow == flows.index(trace.flow)) & (place == places.index(trace.host)))
-    conn, time, rto_us, srtt_us, backoff, state = (
-        numbers_of(samples, name)[own] for name in ("conn", "time_ns", "rto", "rtt", "backoff", "state")
-    )
-    judged = (backoff == 0) & (state == _ESTABLISHED) & (srtt_us > 0) & np.isin(conn, trace["conn"])
-    conn, time, rto, srtt = conn[judged], time[judged], 1000 * rto_us[judged], 1000 * srtt_us[judged]
-    rows = last_rows(trace, conn, time)
+    taken = samples(trace, "rto", "rtt", "backoff")
+    judged = np.flatnonzero((taken["backoff"] == 0) & (taken["rtt"] > 0))
+    rows, rto, srtt = taken["row"][judged], 1000 * taken["rto"][judged], 1000 * taken["rtt"][judged]
     minimum, board = rto_min_ns(trace), trace.board
     # After a retransmission an RTT may be measured by timestamps alone, of which packets do not say which counted.
     short = (np.maximum(board.rtt_max, board.rtt_echoed) < minimum // _SHORT)[rows] & ~board.resent[rows]

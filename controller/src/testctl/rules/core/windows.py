@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.rows import search
-from testctl.records.schema import TCP_EVENT_NAMES, Array, Bools, Ints
+from testctl.records.schema import TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 from testctl.rules.core.spec import KEPT, Found, Violation
 from testctl.rules.core.trace import Trace, once
 
@@ -27,6 +27,7 @@ _OF_LINUX = (
 _OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
 """What variants of the testbed do in recovery instead: the part of their names after the last _."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
+_ESTABLISHED = 1
 
 
 def initial_window(trace: Trace) -> int:
@@ -78,6 +79,18 @@ def last_rows(trace: Trace, conn: Ints, time_ns: Ints) -> Ints:
     """The last row of a connection up to a time, for each of some of them."""
     keys = trace["conn"] * _APART + trace["time_ns"]
     return np.maximum(np.searchsorted(keys, conn * _APART + time_ns, side="right") - 1, 0)
+
+
+def samples(trace: Trace, *names: str) -> dict[str, Ints]:
+    """Columns of the host's samples of established connections of tcp_info, and "row": the last packet's up to then."""
+    table = trace.records.tcp_info
+    (flow, flows), (place, places) = codes_of(table, "flow"), codes_of(table, "where")
+    of, at = [*flows, trace.flow].index(trace.flow), [*places, trace.host].index(trace.host)
+    own = np.flatnonzero((flow == of) & (place == at))
+    columns = {name: numbers_of(table, name)[own].astype(np.int64) for name in ("conn", "time_ns", "state", *names)}
+    judged = (columns["state"] == _ESTABLISHED) & np.isin(columns["conn"], trace["conn"])
+    columns = {name: values[judged] for name, values in columns.items()}
+    return columns | {"row": last_rows(trace, columns["conn"], columns["time_ns"])}
 
 
 @dataclass
@@ -134,6 +147,11 @@ class Events:
     def begins(self) -> Bools:
         """Events that begin a reduction where there was none."""
         return np.asarray(self.reduces() & ~self.reduces(before=True))
+
+    @cached_property
+    def dropped(self) -> Bools:
+        """Events as whose state may change because the host's own queue dropped what was sent."""
+        return np.asarray(self.kind("send") | (self["snd_nxt"] < self.before("snd_nxt")))
 
     @cached_property
     def reduction(self) -> Ints:
