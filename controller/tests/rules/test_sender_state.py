@@ -303,3 +303,19 @@ def test_tcp_info_counts_what_packets_show(name: str) -> None:
         taken = {"time_ns": 90_000_000, "state": 1} | COUNTS | {name: COUNTS[name] + more}
         assert found("info-counts", text, samples=sample(**taken)).count == abs(more)
         assert not found("info-counts", text, samples=sample(**taken | {"time_ns": 30_000_000})).count
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "cwnd", "count"),
+    [(219, 99, 1), (219, 100, 0), (230, 50, 0), (230, 49, 1), (440, 25, 0), (440, 24, 1), (9000, 10, 0), (9000, 9, 1)],
+)
+def test_after_an_idle_time_the_window_is_halved_for_every_rto(at_ms: int, cwnd: int, count: int) -> None:
+    """tcp_cwnd_restart(): the RTO is 210 ms at least."""
+    sent = SENT.replace("10000", "20000").replace("cwnd 10", "cwnd 100")
+    acked = "30000 ack open una 9000 nxt 9000 cwnd 100 ssthresh 99 pipe 0 prior 9 delivered 10\n"
+    then = f"{at_ms}000 send open una 9000 nxt 10000 cwnd {cwnd} ssthresh 99 pipe 1 prior 0 delivered 10\n"
+    assert violations("window-after-idle", FIRST, trace=sent + acked + then) == count
+    off = {"net.ipv4.tcp_slow_start_after_idle": 0}
+    assert violations("window-after-idle", FIRST, trace=sent + acked + then, **off) == (cwnd < 100)
+    in_flight = then.replace("pipe 1 prior 0", "pipe 2 prior 1")
+    assert not violations("window-after-idle", FIRST, trace=sent + acked + in_flight)
