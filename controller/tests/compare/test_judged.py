@@ -122,6 +122,19 @@ def test_a_chosen_metric_need_not_prefer_a_direction(tmp_path: Path) -> None:
     assert said(found) == {("cubic", "wire_bytes"): ("no evidence", "other")}
 
 
+def test_a_cell_is_worse_by_what_decides_it(tmp_path: Path) -> None:
+    """The mean of the latency is no headline; where it was chosen, or a plan expects something of it, it decides."""
+    a, b = run(tmp_path / "a", given(noisy(1000, 1))), run(tmp_path / "b", given(noisy(980, 2)))
+    assert [cell.direction for cell in judge_runs([a], [b], ["latency_mean_us"]).cells] == ["worse"]
+    c, d = (
+        run(where, [replace(one, metrics={**one.metrics, "throughput_bps": 1e3}) for one in given(noisy(mean, seed))])
+        for where, mean, seed in ((tmp_path / "c", 1000, 1), (tmp_path / "d", 980, 2))
+    )
+    found = judge_runs([c], [d])
+    assert said(found)["cubic", "latency_mean_us"] == ("changed", "worse")
+    assert ([cell.direction for cell in found.cells], found.differs, found.worse) == (["other"], True, False)
+
+
 def test_only_what_was_measured_counts(tmp_path: Path) -> None:
     """Numbers of invalid points are none, but that there are some now is worse."""
     points = given(noisy(1000, 1))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -40,6 +41,48 @@ def test_metrics_say_whether_they_got_better(tmp_path: Path) -> None:
     back = compare_runs(open_run(tmp_path / "b"), a)
     assert (back.worse, back.differs, back.differences[0].direction) == (False, True, "better")
     assert not compare_runs(a, open_run(tmp_path / "b"), least=0.6).worse
+
+
+def one_direction(where: Path, before: Given, after: Given, **more: Any) -> tuple[str, bool]:
+    """Of the only point: its direction, and whether the run is worse."""
+    found = compare_runs(write_run(where / "a", [before], **more), write_run(where / "b", [after], **more))
+    assert found.differs
+    return found.differences[0].direction, found.worse
+
+
+EXPECTED = {"expectations": [{"name": "short", "metric": "rtt_max_us", "verdict": "pass"}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "more", "want"),
+    [
+        ({"rtt_max_us": 7.0, "drops": 3}, {"rtt_max_us": 8.0, "drops": 2}, {}, "other"),  # neither decides
+        ({"rtt_max_us": 7.0, "drops": 3}, {"rtt_max_us": 8.0, "drops": 2}, EXPECTED, "worse"),
+        ({"throughput_bps": 2.0, "rtt_max_us": 7.0}, {"throughput_bps": 3.0, "rtt_max_us": 8.0}, {}, "better"),
+        ({"throughput_bps": 2.0, "rtt_max_us": 8.0}, {"throughput_bps": 1.0, "rtt_max_us": 7.0}, EXPECTED, "worse"),
+        ({"fct_all_p99_us": 2.0, "drops": 3}, {"fct_all_p99_us": 3.0, "drops": 2}, {}, "worse"),
+    ],
+)
+def test_a_point_is_worse_by_what_decides_it(
+    tmp_path: Path, before: dict[str, float], after: dict[str, float], more: dict[str, Any], want: str
+) -> None:
+    points = [replace(POINT, metrics=metrics) for metrics in (before, after)]
+    assert one_direction(tmp_path, *points, **more) == (want, want == "worse")
+
+
+def test_the_verdict_decides_before_all_metrics(tmp_path: Path) -> None:
+    now = replace(POINT, verdict="pass", metrics={"throughput_bps": 0.5e9})
+    assert one_direction(tmp_path, replace(POINT, verdict="fail"), now, **EXPECTED) == ("better", False)
+
+
+def test_a_shorter_wait_of_the_application_is_no_improvement(tmp_path: Path) -> None:
+    waits = {"stall_longest_ms": 9.0, "stall_application_longest_ms": 9.0, "stall_rto_longest_ms": 0.0}
+    point, less = replace(POINT, metrics=waits), waits | {"stall_longest_ms": 5.0, "stall_application_longest_ms": 5.0}
+    assert one_direction(tmp_path / "own", point, replace(point, metrics=less)) == ("other", False)
+    timeout = less | {"stall_rto_longest_ms": 5.0}
+    assert one_direction(tmp_path / "timeout", point, replace(point, metrics=timeout)) == ("better", False)
+    expected = {"expectations": [{"name": "short", "metric": "stall_longest_ms", "verdict": "pass"}]}
+    assert one_direction(tmp_path / "expected", point, replace(point, metrics=less), **expected) == ("better", False)
 
 
 def test_what_the_points_that_differ_share_is_said_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

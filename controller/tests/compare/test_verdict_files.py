@@ -143,6 +143,19 @@ def test_a_comparison_in_all_forms(compared: Verdicts, tmp_path: Path) -> None:
     assert sum(line.startswith("| better ") for line in page) == 1
 
 
+def test_metrics_that_decide_nothing_are_notes_behind_what_failed(tmp_path: Path) -> None:
+    points = [replace(POINT, metrics={"throughput_bps": 1e9, "recovery_segments_sent": 1, "rtt_max_us": 7.0}),
+              replace(POINT, id="a1", repeat=1)]  # fmt: skip
+    after = [replace(points[0], metrics={"throughput_bps": 1e9, "rtt_max_us": 8.0}),
+             replace(points[1], metrics={"throughput_bps": 9e8})]  # fmt: skip
+    said = verdicts_of(compare_runs(write_run(tmp_path / "a", points), write_run(tmp_path / "b", after)), "plan.yaml")
+    assert [(case.id, case.status) for case in said.cases] == [("a0", "pass"), ("a1", "fail")]
+    levels = {result["ruleId"]: result["level"] for result in checked_sarif(sarif(said))["results"]}
+    assert levels == {"rtt_max_us": "note", "throughput_bps": "error"}
+    rows = [line for line in markdown(said).splitlines() if line.startswith("| worse")]
+    assert ["throughput" in row for row in rows] == [True, False]
+
+
 def test_a_page_with_many_findings_says_what_is_not_in_it() -> None:
     found = [Change("drops", "worse", f"worse {n}") for n in range(MAX - 1)]
     found += [Change("drops", "better", f"better {n}") for n in range(3)] + [Change("x", "other", "other")] * 4
@@ -158,7 +171,7 @@ def test_equal_runs_in_all_forms(tmp_path: Path) -> None:
     said = verdicts_of(compare_runs(a, b), "plan.yaml")
     assert [case.get("name") for case in checked_junit(junit(said))] == ["same 1 point is the same"]
     assert checked_sarif(sarif(said))["results"] == []
-    assert "**nothing is worse**: no difference: 1 point is the same" in markdown(said)
+    assert "**no point is worse**: no difference: 1 point is the same" in markdown(said)
 
 
 def test_statistics_in_all_forms(tmp_path: Path) -> None:

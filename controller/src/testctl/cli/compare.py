@@ -88,7 +88,7 @@ def compare(
 ) -> None:
     """What changed from A to B: exactly in the lab, by statistics over repetitions elsewhere.
 
-    Exit 0: nothing got worse; 1: a verdict or metric did, or a point of A is not in B.
+    Exit 0: no point got worse; 1: one did, by its verdict or by an expected or a headline metric, or is not in B.
     """
     from testctl.compare import check_alike, open_run, print_changes, uri_of, verdicts_of, write_verdicts
 

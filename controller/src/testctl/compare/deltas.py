@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from testctl.core.units import exact_metric
 from testctl.metrics import metric_names
@@ -15,6 +15,12 @@ from testctl.report.metrics import places
 
 Direction = Literal["better", "worse", "other"]
 Value = float | str | None
+REQUESTS = (
+    "completion_time_s", "fct_all_mean_us", "fct_all_p99_us", "query_mean_us", "request_rate", "deadline_miss_rate",
+)  # fmt: skip
+"""What decides, with the key metrics, whether a point is better or worse: how long transfers and requests took."""
+_STALLS = ("stall_count", "stall_time_s", "stall_longest_ms")
+"""Stalls of all causes; of a single cause they are named stall_CAUSE_count and so on."""
 _RANK = {"pass": 0, "skip": 1, "fail": 2, "invalid": 3, "broken": 4}
 
 
@@ -62,6 +68,38 @@ def verdict_direction(a: str, b: str) -> Direction:
     """From best to worst: pass, skip, fail, and verdicts of points that could not be measured."""
     change = _RANK.get(b, 0) - _RANK.get(a, 0)
     return "worse" if change > 0 else "better" if change < 0 else "other"
+
+
+class Changed(Protocol):
+    """A metric of a flow that changed."""
+
+    @property
+    def flow(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def direction(self) -> Direction: ...
+
+
+def decided(verdict: Direction, changed: Sequence[Changed], expected: Sequence[str]) -> Direction:
+    """The direction of a point: its verdict's; where that did not change, "worse" if a metric that decides is worse.
+
+    The expected metrics decide, the key metrics and REQUESTS.  Where of a flow's stalls only those changed in which the
+    application had nothing to send, they decide nothing unless they are expected.
+    """
+    if verdict != "other":
+        return verdict
+    causes = [(change.flow, change.metric.startswith("stall_application_")) for change in changed
+              if change.metric.startswith("stall_") and change.metric not in _STALLS]  # fmt: skip
+    own = {flow for flow, _ in causes if (flow, False) not in causes}
+    deciding = {*places(expected), *REQUESTS}
+    directions = {
+        change.direction
+        for change in changed
+        if change.metric in deciding
+        and (change.metric in expected or change.metric not in _STALLS or change.flow not in own)
+    }
+    return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
 
 def relative(a: float, b: float) -> float | None:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from testctl.compare.comparability import versions_moved
-from testctl.compare.deltas import Direction, Move, moves, verdict_direction
+from testctl.compare.deltas import Direction, Move, decided, moves, verdict_direction
 from testctl.compare.match import Pair, match_points
 from testctl.compare.packet import FirstDifference, first_difference
 from testctl.report.factors import in_common
@@ -22,6 +23,7 @@ class Difference:
     point, other  its id in A and in B
     asked         (entity, parameter, in A, in B) of each tuple that differs
     moves         every metric whose value changed
+    direction     what its verdict says, or the metrics that decide (deltas.decided)
     first         the first packet that differs; None if the digests are the same
     """
 
@@ -33,13 +35,8 @@ class Difference:
     reasons: tuple[str, str]
     digests: tuple[str, str]
     moves: tuple[Move, ...]
+    direction: Direction
     first: FirstDifference | None
-
-    @property
-    def direction(self) -> Direction:
-        """worse if the verdict or any metric is worse, else better if any is better."""
-        directions = {verdict_direction(*self.verdicts), *(move.direction for move in self.moves)}
-        return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -84,7 +81,7 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether a verdict or metric is worse, or a point is missing in B."""
+        """Whether a point is worse, or missing in B."""
         return bool(self.only_a) or any(difference.direction == "worse" for difference in self.differences)
 
     def to_json(self) -> dict[str, Any]:
@@ -109,8 +106,8 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
 
     least: metrics that changed by at most this share are left out; points may still differ by their digests.
     """
-    matched = match_points(a, b)
-    compared = [difference(pair, least) for pair in matched.pairs]
+    matched, expected = match_points(a, b), expected_of(a, b)
+    compared = [difference(pair, least, expected) for pair in matched.pairs]
     differences = tuple(difference for difference in compared if difference is not None)
     ours, theirs = _metrics(matched.pairs, 0), _metrics(matched.pairs, 1)
     return Comparison(
@@ -122,7 +119,7 @@ def compare_runs(a: Run, b: Run, least: float = 0.0) -> Comparison:
         versions_moved(a, b),
         tuple(sorted(ours - theirs)),
         tuple(sorted(theirs - ours)),
-        expected_of(a, b),
+        expected,
         in_common([pair.a for pair in matched.pairs], {each.point for each in differences}),
     )
 
@@ -132,7 +129,7 @@ def expected_of(*runs: Run) -> tuple[str, ...]:
     return tuple(dict.fromkeys(metric for run in runs for metric in expected_metrics(run.summary)))
 
 
-def difference(pair: Pair, least: float = 0.0) -> Difference | None:
+def difference(pair: Pair, least: float, expected: Sequence[str]) -> Difference | None:
     """The difference of the two points; None if they are equal."""
     a, b = pair.a, pair.b
     moved = moves(a.metrics, b.metrics, least)
@@ -148,6 +145,7 @@ def difference(pair: Pair, least: float = 0.0) -> Difference | None:
         (a.reason, b.reason),
         (a.digest, b.digest),
         moved,
+        decided(verdict_direction(a.verdict, b.verdict), moved, expected),
         first,
     )
 

@@ -26,7 +26,7 @@ def markdown(judged: Verdicts) -> str:
     for paragraph in judged.details:
         lines += [*paragraph, ""]
     rows = [(case, finding) for case in judged.cases for finding in case.findings]
-    rows.sort(key=lambda row: ORDER[row[1].direction])
+    rows.sort(key=lambda row: (row[0].status in ("pass", "skip"), ORDER[row[1].direction]))
     if len(rows) > MAX:
         lines += [f"The worst {MAX} of {len(rows)} findings:", ""]
     if rows:

@@ -13,7 +13,6 @@ from testctl.compare.verdicts import Change, JudgedCase, Verdicts
 from testctl.metrics import metric_names
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVEL = {"worse": "error", "better": "note", "other": "note"}
 _HELP = {
     "verdict": "A point's verdict",
     "digest": "The first packet at which two runs of a point part ways",
@@ -53,11 +52,12 @@ def _rule(name: str) -> dict[str, Any]:
 def _result(judged: Verdicts, case: JudgedCase, finding: Change, rule: int) -> dict[str, Any]:
     point = "/".join(part for part in (case.id, finding.flow) if part)
     fingerprint = f"{case.id} {finding.flow} {finding.rule}"
+    failed = case.status in ("fail", "error") and finding.direction == "worse"
     file, line = (uri_of_file(finding.place.file), finding.place.line or 1) if finding.place else (judged.plan, 1)
     return {
         "ruleId": finding.rule,
         "ruleIndex": rule,
-        "level": "warning" if case.status == "skip" else _LEVEL[finding.direction],
+        "level": "warning" if case.status == "skip" else "error" if failed else "note",
         "message": {"text": f"{case.name}: {finding.text}"},
         "locations": [
             {

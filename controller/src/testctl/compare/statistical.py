@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from testctl.compare.comparability import doubts, versions_moved
-from testctl.compare.deltas import Direction, direction, verdict_direction
+from testctl.compare.deltas import Direction, decided, direction, verdict_direction
 from testctl.compare.exact import expected_of
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.stats.two_samples import LEVEL, Tested, adjusted, compare_samples, least_samples
@@ -62,11 +62,12 @@ class Judgement:
 
 @dataclass(frozen=True)
 class JudgedCell:
-    """A cell: its metrics, and its verdicts in A and in B ({verdict: count})."""
+    """A cell: its metrics, its verdicts in A and in B ({verdict: count}), the metrics that are expected or chosen."""
 
     cell: Cell
     judgements: tuple[Judgement, ...]
     verdicts: tuple[Mapping[str, int], Mapping[str, int]]
+    expected: Sequence[str] = ()
 
     @property
     def verdict_direction(self) -> Direction:
@@ -82,8 +83,7 @@ class JudgedCell:
 
     @property
     def direction(self) -> Direction:
-        directions = {self.verdict_direction, *(judgement.direction for judgement in self.changed)}
-        return "worse" if "worse" in directions else "better" if "better" in directions else "other"
+        return decided(self.verdict_direction, self.changed, self.expected)
 
     @property
     def differs(self) -> bool:
@@ -162,13 +162,15 @@ def judge_runs(
     for cell, name, test, varies in whole:
         judged = _judged(name, test, next(corrected) if varies else 1.0, max(varying, 1), least)
         judgements.setdefault(cell.name, []).append(judged)
+    expected = expected_of(*a, *b)
     all_cells = tuple(
-        JudgedCell(cell, tuple(judgements.get(cell.name, ())), (counts(cell.a), counts(cell.b))) for cell in cells
+        JudgedCell(cell, tuple(judgements.get(cell.name, ())), (counts(cell.a), counts(cell.b)), (*metrics, *expected))
+        for cell in cells
     )
     names = tuple(", ".join(run.name for run in side) for side in (a, b))
     return Statistical(
         (names[0], names[1]), all_cells, varying, least_samples(varying), versions_moved(a[0], b[0]), doubts(a, b),
-        expected_of(*a, *b),
+        expected,
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ class Verdicts:
     cases: tuple[JudgedCase, ...]
     same: int = 0
     suite: str = ""
-    judgement: tuple[str, str] = ("worse", "nothing is worse")
+    judgement: tuple[str, str] = ("worse", "no point is worse")
     details: tuple[tuple[str, ...], ...] = ()
 
     def count(self, *status: Status) -> int:
