@@ -87,6 +87,15 @@ def test_it_names_what_matters_and_the_ranges(make_run: MakeRun, width: int) -> 
     assert idle == {"ends.tcp_ecn", "sender.tso", "receiver.gro_flush", "switch.delay"}
 
 
+def test_the_kernel_is_kept(make_run: MakeRun) -> None:
+    """Without it the smallest plan would depend on the machine's default kernel."""
+    run = make_run(("hosts.kernel=6.12",))
+    found, lab = shrunk(open_case(run, failing(run)))
+    assert "kernel" in found.kept["hosts", "kernel", "6.12"]
+    assert all(("hosts", "kernel", "6.12") in tuples for tuples in lab.tried)
+    assert ("hosts", "kernel", "6.12") in found.smallest
+
+
 def test_the_smallest_plan_fails_and_loads(make_run: MakeRun) -> None:
     run = make_run()
     case = open_case(run, failing(run))
