@@ -156,6 +156,29 @@ def test_the_same_files_are_the_same_source(repository: Path) -> None:
     assert first != second == third
 
 
+def test_a_checkout_without_changes_is_the_source_of_its_commit(repository: Path) -> None:
+    def same() -> bool:
+        return find("k", repository).fingerprint() == find("k", repository, "HEAD").fingerprint()
+
+    assert same()
+    assert find("k", repository).fingerprint() != find("k", repository, "v1").fingerprint()
+    (repository / "net/tcp_input.c").write_text("six\n")
+    assert not same()
+    git(repository, "update-index", "--assume-unchanged", "net/tcp_input.c")
+    assert not same()
+    git(repository, "update-index", "--no-assume-unchanged", "net/tcp_input.c")
+    git(repository, "checkout", "-q", ".")
+    assert same()
+    (repository / "net/more.c").write_text("more\n")
+    assert not same()
+
+
+def test_a_checkout_without_a_commit_is_a_source(tree: Path) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", ".")
+    assert len(find("k", tree).fingerprint()) == 64
+
+
 def test_a_revision_is_written_below_a_directory_of_the_repository(repository: Path, tmp_path: Path) -> None:
     git_tree.write(repository / "net", git_tree.commit_id(repository, "v1"), tmp_path / "out", tmp_path / "index")
     assert content(tmp_path / "out") == {"tcp_input.c": "one\n", "Makefile": "obj-y\n"}

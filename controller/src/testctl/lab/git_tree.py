@@ -64,6 +64,20 @@ def changed(directory: Path, commit: str, other: str) -> list[str]:
     return [name for name in listed.split("\0") if name]
 
 
+def unchanged(directory: Path) -> str:
+    """The commit of a checkout whose files are its commit's and no others, but for those that git ignores; else ""."""
+    if not is_repository(directory) or _git(directory, "ls-files", "--others", "--exclude-standard"):
+        return ""
+    # Files marked as unchanged or to be skipped (small letters, S) may differ without a word of git diff.
+    if any(not line.startswith("H ") for line in _git(directory, "ls-files", "-v").splitlines()):
+        return ""
+    try:
+        commit = commit_id(directory, "HEAD")
+    except PlanError:  # there is no commit yet
+        return ""
+    return "" if changed(directory, commit, "") else commit
+
+
 def difference(directory: Path, commit: str, other: str, name: str) -> str:
     """The git diff, without context, of such a file."""
     return _git(directory, *_diff(commit, other), "--unified=0", "--", name)

@@ -60,16 +60,19 @@ class KernelSource:
         return self.origin.name + (f"@{self.revision[:12]}" if self.revision else "")
 
     def fingerprint(self) -> str:
-        """SHA-256 of the tarball, the id of the revision's tree, or a hash of the files' names, sizes and times."""
+        """SHA-256 of the tarball, the id of git's tree, or a hash of the files' names, sizes and times.
+
+        A checkout without changes has git's tree of its commit.
+        """
         if self.replaced:
             digest = hashlib.sha256(replace(self, replaced=()).fingerprint().encode())
             for name, text in self.replaced:
                 digest.update(f"{name} {len(text)}\n".encode() + text)
             return digest.hexdigest()
-        if self.revision:
-            return f"git {git_tree.tree_id(self.origin, self.revision)}"
         if not self.is_tree:
             return _digest_of_file(self.origin)
+        if commit := self.revision or git_tree.unchanged(self.origin):
+            return f"git {git_tree.tree_id(self.origin, commit)}"
         digest = hashlib.sha256()
         for name, (size, mtime_ns) in sorted(tree_files.listing(self.origin).items()):
             digest.update(f"{name} {size} {mtime_ns}\n".encode())
