@@ -58,6 +58,11 @@ def test_what_varies_has_none(changes: dict[tuple[str, str], str]) -> None:
     assert facts(changes) is None
 
 
+def test_a_link_that_is_down_at_times_has_the_facts_of_its_rate() -> None:
+    assert facts({("switch:receiver", "down"): "1s-1300ms"}) == facts({}) is not None
+    assert facts({("switch", "down"): "1s-1300ms"}) == facts({})
+
+
 def test_without_a_rate_there_is_no_bottleneck() -> None:
     assert facts({("switch:receiver", "rate"): "none", ("switch:sender", "rate"): "none"}) is None
 

@@ -52,8 +52,13 @@ class Link:
 
     @property
     def constant_bps(self) -> float | None:
-        """The constant rate; 0: no rate; None: it varies."""
-        if (isinstance(self.rate, str) and self.rate != schedule.NONE) or self.down != schedule.NONE:
+        """The constant rate; 0: no rate; None: it varies, or the link is down at times."""
+        return None if self.down != schedule.NONE else self.up_bps
+
+    @property
+    def up_bps(self) -> float | None:
+        """The constant rate while the link is up; 0: no rate; None: it varies."""
+        if isinstance(self.rate, str) and self.rate != schedule.NONE:
             return None
         rates = [float(rate) for rate in (self.rate, self.most_bps) if rate not in (None, schedule.NONE)]
         return min(rates, default=0.0)

@@ -24,7 +24,7 @@ _FRAME_BYTES = {True: 86, False: 66}
 
 @dataclass(frozen=True)
 class BasePath:
-    """The path of a flow's data while nothing else is on it.
+    """The path of a flow's data while nothing else is on it and its links are up.
 
     base_rtt_ns   round trip of a packet without data, as Linux's min_rtt: the delays of both ways, and sending it
     bottleneck    the link of the least rate on the data's way, the first of equal ones: a host or "switch:neighbour"
@@ -123,7 +123,7 @@ def path_facts(point: Point, flow: PointFlow) -> PathFacts | None:
 def base_path(point: Point, flow: PointFlow) -> BasePath | None:
     """None without a rate on the path, with a rate or delay that varies, or where the connections' paths differ."""
     links = path_links(point, flow, back=flow.reversed)
-    limits = [(rate, link.name) for link in links if (rate := link.links[0].constant_bps)]
+    limits = [(rate, link.name) for link in links if (rate := link.links[0].up_bps)]
     rtt_ns = base_rtt_ns(point, flow) if limits else None
     if rtt_ns is None:
         return None
@@ -141,7 +141,7 @@ def base_rtt_ns(point: Point, flow: PointFlow) -> int | None:
 
 def _sending_ns(links: Sequence[PathLink], frame: int) -> float:
     """How long the switches' ports send a frame; a host's limiter lets a single one go at once."""
-    rates = [(link.links[0].constant_bps, link.overhead) for link in links[1:]]
+    rates = [(link.links[0].up_bps, link.overhead) for link in links[1:]]
     return sum((frame + overhead) * 8e9 / rate for rate, overhead in rates if rate)
 
 
