@@ -100,8 +100,8 @@ def test_a_run_that_was_missed_waits_for_the_network_where_its_machines_are() ->
 
 
 REFUSED = {
-    "nightly_budget": ("0m", "a budget such as"),
-    "nightly_name": ("../x", "a name of a-z, 0-9 and -"),
+    "nightly_budget": ("0m", "controller: nightly_budget: want a time such as 30m; got 0m"),
+    "nightly_name": ("../x", "controller: nightly_name: want a name of a-z, 0-9 and -; got ../x"),
     "nightly_testbed": ("netns", "want nightly_testbed lab, or an inventory"),
     "nightly_wait": ("2h", "want nightly_testbed lab, or an inventory"),
     "nightly_plan": ("my plan.yaml", "without spaces, quotes"),
@@ -142,8 +142,10 @@ def played(where: Path, more: dict[str, Any], service_mgr: str) -> tuple[int, st
 def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
     code, said = played(tmp_path, {}, "runit")
     assert code == 2
-    assert f"want systemd, {tmp_path}/.venv/bin/testctl (make setup), a budget such as 30m" in said
-    assert "got runit" in said
+    assert "want systemd, which starts the nightly run; got runit" in said
+    checkout = "nightly_checkout: want a checkout that is set up (make setup)"
+    assert f"{checkout}; got {tmp_path}, which has no .venv/bin/testctl" in said
+    assert "nightly_budget: want a time such as 30m; got" not in said
 
 
 @pytest.mark.parametrize("name", ["ci", "nightly"])
