@@ -257,6 +257,21 @@ def test_commands_of_a_machines_power_and_console() -> None:
     assert found.machines["beta"].commands == {}
 
 
+def test_each_inventory_has_keys_of_its_own(tmp_path: Path) -> None:
+    """Also two copies of the same example."""
+    same = listed()
+    for values in same["_meta"]["hostvars"].values():
+        del values["testctl_keys"]
+    for name in ("mine", "yours"):
+        (tmp_path / name).mkdir()
+        assert rack_of(same, tmp_path / name).keys.resolve() == tmp_path / f"{name}.keys"
+        (tmp_path / name / "hosts.yaml").touch()
+        assert rack_of(same, tmp_path / name / "hosts.yaml").keys.resolve() == tmp_path / f"{name}.keys"
+    same["_meta"]["hostvars"]["s1"]["testctl_keys"] = "keys"
+    with pytest.raises(PlanError, match=r"testctl_keys: want one directory for all; got ../mine.keys, keys"):
+        rack_of(same, tmp_path / "mine")
+
+
 @pytest.mark.parametrize("command", ["no 'end", "", " ", 7, ["ipmi"]])
 def test_what_is_no_command(command: object) -> None:
     if command == "":

@@ -14,7 +14,7 @@ variables these count:
     testctl_backend   what a switch forwards with (optional here; the playbooks need it)
     testctl_bfrt, testctl_sde  what the playbooks need for the back end tofino
     testctl_generators   a host's generators that are not the agent's own (optional)
-    testctl_keys      directory with ca.crt, controller.crt and controller.key
+    testctl_keys      directory with ca.crt, controller.crt and controller.key (default: ../NAME.keys)
     testctl_entity    the plan's name for it, when names alone do not say (optional)
     testctl_power_on, testctl_power_off, testctl_power_cycle, testctl_console
                       commands of the controller that switch its power and print its console's last lines (optional)
@@ -150,12 +150,13 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
     problems += _cables(machines)
     problems += _twice(machines, "listen") + _twice(machines, "address") + _twice(machines, "mac")
     problems += _twice(machines, "address6")
-    keys = {str(values.get("testctl_keys", "")) for name, values in variables.items() if name in machines}
-    if len(keys) != 1 or "" in keys:
+    base = path if path.is_dir() else path.parent
+    own = f"../{base.absolute().name}.keys"
+    keys = {str(values.get("testctl_keys", own)) for name, values in variables.items() if name in machines}
+    if len(keys) > 1 or "" in keys:
         problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
     if problems:
         raise PlanError("\n".join(f"{path}: {problem}" for problem in problems))
-    base = path if path.is_dir() else path.parent
     return Rack(path, machines, base / keys.pop())
 
 
