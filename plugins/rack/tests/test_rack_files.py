@@ -101,7 +101,7 @@ def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: P
 
 @needs_ansible
 @pytest.mark.parametrize("where", [".", "playbooks"])
-@pytest.mark.parametrize("inventory", ["localhost,", "{}\n"])
+@pytest.mark.parametrize("inventory", ["localhost,", "{}\n", "inventory/nowhere"])
 def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path) -> None:
     """Ansible alone would skip every play and end with 0.  The settings are found in the working directory."""
     found = ansible.program("ansible-playbook")
@@ -113,7 +113,8 @@ def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path
     argv = [str(found), "-i", inventory, os.path.relpath(ROOT / "playbooks" / "deploy.yml", ROOT / where)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT / where)
     assert done.returncode != 0, done.stdout
-    assert "want an inventory with hosts in group testctl_hosts; got none: give it with -i" in done.stdout
+    got = f"{ROOT / where / inventory} is no file or directory" if "nowhere" in inventory else "got none"
+    assert f"want an inventory with hosts in group testctl_hosts; {got}: give it with -i" in done.stdout
 
 
 @needs_ansible

@@ -46,6 +46,7 @@ def call(name: str, inventory: Path) -> Call | None:
     # The configuration's place for Ansible's files is in the checkout, which a user may only read.
     env = os.environ | {
         "ANSIBLE_HOME": str(cache_dir().absolute() / "ansible"),
+        "ANSIBLE_INVENTORY_UNPARSED_FAILED": "1",
         "ANSIBLE_NOCOLOR": "1",
         "LC_ALL": "C.UTF-8",
     }
