@@ -38,6 +38,11 @@ def shown(
     return out.getvalue()
 
 
+def sentences(text: str) -> list[str]:
+    """The lines, where a sentence is one of them."""
+    return re.sub(r"\n {4}(?=\S)", " ", text).splitlines()
+
+
 def test_plain_output_has_a_line_a_point_with_named_values(run: Run) -> None:
     text = shown(run, terminal=False)
     assert "\x1b" not in text
@@ -86,10 +91,9 @@ def headings(lines: list[str]) -> tuple[list[str], int]:
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_of_columns_that_do_not_fit_none_is_cut(run: Run, width: int) -> None:
     many = expecting(run)
-    lines = shown(many, terminal=True, width=width, colours=None).splitlines()
+    lines = sentences(shown(many, terminal=True, width=width, colours=None))
     rows = {line.split()[0]: line.split() for line in lines if line[:8] in {p.id[:8] for p in run.points}}
     assert all("…" not in line for line in lines[: len(run.points) + 2])
-    assert max(len(line) for line in lines[: len(run.points) + 2]) <= width
     first = run.points[0]
     assert rows[first.id[:8]][:6] == [first.id[:8], "dctcp_bug", "data", "10kB", "✗", "fail"]
     (left_out,) = [line for line in lines if line.startswith("not shown")]
@@ -111,13 +115,41 @@ def test_80_columns_show_the_expected_metric_of_many_swept_parameters(run: Run) 
     )
     summary = {**run.summary, "expectations": [{"name": "fast", "metric": "goodput_bps", "verdict": "pass"}]}
     run = dataclasses.replace(run, points=points, summary=summary)
-    lines = shown(run, terminal=True, width=80, colours=None).splitlines()
+    lines = sentences(shown(run, terminal=True, width=80, colours=None))
     swept, same, head = lines[:3]
     assert swept.startswith("swept   cc, htb_mark")
     assert "third_long_parameter" in swept
     assert same == "at each point: throughput 1 Gb/s, stalls 0"
     assert head.split() == ["point", "values", "verdict", "goodput_bps"]
     assert lines[3].split()[-2:] == ["900", "Mb/s"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(run: Run, width: int) -> None:
+    """But for what is copied from it: the digest, and the place of the report.  No word is broken."""
+    many = expecting(run)
+    first = dataclasses.replace(many.points[0], reason="the rule reduction-once was broken by other, " * 5)
+    many = dataclasses.replace(many, points=(first, *many.points[1:]))
+    lines = shown(many, terminal=True, width=width, colours=None).splitlines()
+    assert max(len(line) for line in lines if not line.startswith(("digest", "results"))) <= width
+    wide, narrow = (sentences(shown(many, terminal=True, width=at, colours=None)) for at in (2000, width))
+    starts = ("✗", "✓", "!", "–", "digest", "repeats")
+    assert [line for line in narrow if line.startswith(starts)] == [line for line in wide if line.startswith(starts)]
+
+
+def test_a_table_shows_losses_where_points_differ_in_them_alone(run: Run) -> None:
+    def heads(*lost: int) -> list[str]:
+        alike = {"throughput_bps": 1e9, "stall_count": 0, "retransmissions": 3, "packets_lost": 0}
+        points = tuple(
+            dataclasses.replace(point, metrics={"bulk": alike | {"packets_lost": count}})
+            for point, count in zip(run.points, lost, strict=False)
+        )
+        text = shown(dataclasses.replace(run, points=points), terminal=True, colours=None)
+        return headings(text.splitlines())[0]
+
+    assert "lost" in heads(1, 2)
+    assert "retrans." not in heads(1, 2)
+    assert "lost" not in heads(2, 2)
 
 
 def test_a_narrow_terminal_shows_all_expected_metrics_of_two_flows_before_any_other(run: Run) -> None:
@@ -141,9 +173,8 @@ def test_a_narrow_terminal_shows_all_expected_metrics_of_two_flows_before_any_ot
             **run.summary,
             "expectations": [{"name": "a", "verdict": "pass", "metric": name} for name in metrics],
         }
-        return shown(
-            dataclasses.replace(run, points=points, summary=summary), terminal=True, width=90, colours=None
-        ).splitlines()
+        wide = dataclasses.replace(run, points=points, summary=summary)
+        return sentences(shown(wide, terminal=True, width=90, colours=None))
 
     lines = lines_of(wanted[:3])
     assert "values  of early, late" in lines

@@ -12,7 +12,7 @@ from testctl.report.fates import lines
 from testctl.report.formulas import with_value
 from testctl.report.metrics import expected_metrics, metric_table
 from testctl.report.programs import program_lines
-from testctl.report.terminal import plain_console
+from testctl.report.terminal import plain_console, print_sentence
 from testctl.report.violations import violation_lines
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown
@@ -25,9 +25,9 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
     verdict = verdict_shown(run.path, point.verdict) if not run.complete and not run.summary else point.verdict
     look = SHOWN_LOOKS.get(verdict)
     head = Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
-    console.print(Text.assemble((point.id, "bold"), "  ", head), soft_wrap=True)
+    print_sentence(Text.assemble((point.id, "bold"), "  ", head), console)
     for reason in point.reason.split("; ") if point.reason else []:
-        console.print(Text(f"  {reason}"), soft_wrap=True)
+        print_sentence(Text(f"  {reason}"), console)
     values: dict[tuple[str, str], set[str]] = {}
     for entity, parameter, value in (one for any_point in run.points for one in any_point.tuples):
         values.setdefault((entity, parameter), set()).add(str(value))
@@ -40,11 +40,11 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         table.add_row(*map(Text, (entity, parameter, text, "swept" if is_swept else "")))
     console.print(table)
     for text in violation_lines(point):
-        console.print(Text.assemble(("broke   ", "bold"), text), soft_wrap=True)
+        print_sentence(Text.assemble(("broke   ", "bold"), text), console)
     for text in lines([point]):
-        console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
+        print_sentence(Text.assemble(("fates   ", "bold"), text), console)
     for text in program_lines(point):
-        console.print(Text.assemble(("program ", "bold"), text), soft_wrap=True)
+        print_sentence(Text.assemble(("program ", "bold"), text), console)
     found = metric_table(point, expected_metrics(run.summary))
     if found["rows"]:
         table = Table(box=None, header_style="bold", pad_edge=False)

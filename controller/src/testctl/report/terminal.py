@@ -14,7 +14,7 @@ from rich.text import Text
 
 from testctl.charts.response import Response
 from testctl.charts.style import SHOWN_LOOKS
-from testctl.core.units import show_time
+from testctl.core.units import show_metric, show_time
 from testctl.core.words import counted
 from testctl.metrics.response import reno_window
 from testctl.report import provenance
@@ -24,7 +24,7 @@ from testctl.report.expectations import judged
 from testctl.report.factors import factors
 from testctl.report.failures import failure_lines, failures_first
 from testctl.report.fates import lines
-from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics, flow_names
+from testctl.report.metrics import KEY_METRICS, Column, columns, expected_metrics, flow_names, one_number
 from testctl.report.plain_points import plain_lines
 from testctl.report.response import declared
 from testctl.results import VERDICTS, Run, RunPoint
@@ -32,12 +32,13 @@ from testctl.results.layout import REPORT, UNJUDGED, verdict_shown
 from testctl.results.provenance import from_here
 
 _SHOWN = ("throughput_bps", "stability_cv_10ms", "stall_count", "stall_longest_ms", "latency_p99_us")
-_KEYS = [(metric, heading) for metric, heading in KEY_METRICS if metric in _SHOWN]
 MANY = 100
 """Points up to which all are listed."""
 _PLAIN_WIDTH = 160
 """Characters of a line of a table with sentences that is not for a terminal."""
 _LONGEST_CELL = 32
+_INDENT = 4
+"""Characters before a sentence's further lines."""
 
 
 def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
@@ -59,8 +60,8 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     if listed and console.is_terminal:
         _print_points(run, listed, console)
     elif listed:
-        for text in plain_lines(run, listed, _KEYS):
-            console.print(Text(text), soft_wrap=True)
+        for text in plain_lines(run, listed, _keys(run)):
+            print_sentence(Text(text), console)
     if len(listed) < len(run.points):
         place = from_here(run.path.with_name(run.name))
         left_out = counted(len(run.points) - len(listed), "point")
@@ -69,33 +70,43 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     for point in run.points:
         if point.reason and point.verdict != "pass":
             reason = point.reason.replace("\n", "\n  ")  # an agent's words begin no line of their own
-            console.print(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {reason}"), soft_wrap=True)
+            print_sentence(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {reason}"), console)
     slow = slowdown_table(run.points)
     if slow is not None:
         console.print(slow)
     for shown in declared(run):
         console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
     for text in lines(run.points):
-        console.print(Text.assemble(("fates   ", "bold"), text), soft_wrap=True)
+        print_sentence(Text.assemble(("fates   ", "bold"), text), console)
     for expectation in judged(run.summary, run.points, run.plan_text):
         line = Text.assemble(_verdict(expectation.verdict), "  ", (expectation.name, "bold"))
         detail = expectation.detail
         if expectation.verdict == "pass" and expectation.bound and expectation.observed:
             detail += f"; {expectation.metric} {expectation.bound}, found {expectation.observed}"
-        console.print(line.append(f"  {detail}") if detail else line, soft_wrap=True)
+        print_sentence(line.append(f"  {detail}") if detail else line, console)
     claims = claims_of(run.summary)
     if claims:
         console.print(claims_table(claims))
         for line in reasons(claims):
-            console.print(line, soft_wrap=True)
+            print_sentence(line, console)
     for about, sentence in provenance.lines(run.summary):
-        console.print(Text.assemble((f"{about:<9}", "bold"), sentence), soft_wrap=True)
+        print_sentence(Text.assemble((f"{about:<9}", "bold"), sentence), console)
     for verdict, sentence in failure_lines(run.points):
-        console.print(Text.assemble(_verdict(verdict), "  ", sentence), soft_wrap=True)
-    console.print(_counts(run), soft_wrap=True)
+        print_sentence(Text.assemble(_verdict(verdict), "  ", sentence), console)
+    print_sentence(_counts(run), console)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
     if run.complete or not run.summary:
         print_place(run, console)
+
+
+def print_sentence(text: Text, console: Console) -> None:
+    """In a terminal no line is wider than it, and those after the first are indented; elsewhere it is one line."""
+    if not console.is_terminal:
+        console.print(text, soft_wrap=True)
+        return
+    for number, line in enumerate(text.wrap(console, console.width - _INDENT)):
+        line.rstrip()
+        console.print(Text.assemble(" " * _INDENT if number else "", line), soft_wrap=True)
 
 
 def print_place(run: Run, console: Console) -> None:
@@ -115,13 +126,13 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
     varying = factors(run.points)
     ids = ("point", [point.id[:8] for point in listed])
     names = [ids, *((factor.label, [factor.of[point.id] for point in listed]) for factor in varying)]
-    shown = columns(run.points, run.summary, _KEYS)
+    shown = columns(run.points, run.summary, _keys(run))
     numbers = [(column.heading, [_cut(column.cell(point)[1]) for point in listed]) for column in shown]
     left_out: list[str] = []
     free = console.width - _width("verdict", ["✗ verdict"])
     if sum(_width(*column) for column in [*names, *numbers]) > free:
         if len(varying) > 1 and sum(_width(*column) for column in names) > free / 2:
-            console.print(Text(f"swept   {', '.join(factor.label for factor in varying)}"), soft_wrap=True)
+            print_sentence(Text(f"swept   {', '.join(factor.label for factor in varying)}"), console)
             names = [ids, ("values", [" ".join(factor.of[point.id] for factor in varying) for point in listed])]
         expected = expected_metrics(run.summary)
         shown, numbers = _that_vary(shown, numbers, expected, console)
@@ -142,9 +153,18 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
         table.add_row(*of_name, _verdict(point.verdict), *of_number)
     console.print(table)
     if left_out:
-        console.print(
-            Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), soft_wrap=True
-        )
+        print_sentence(Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), console)
+
+
+def _keys(run: Run) -> list[tuple[str, str]]:
+    """The key metrics that are shown: _SHOWN, and others in which points differ that are alike in these."""
+    keys = [key for key in KEY_METRICS if key[0] in _SHOWN]
+    texts = [[column.cell(point)[1] for column in columns(run.points, run.summary, keys)] for point in run.points]
+    for key in KEY_METRICS:
+        more = [[*row, show_metric(key[0], one_number(p, key[0]))] for row, p in zip(texts, run.points, strict=True)]
+        if key not in keys and len(set(map(tuple, more))) > len(set(map(tuple, texts))):
+            keys, texts = [*keys, key], more
+    return [key for key in KEY_METRICS if key in keys]
 
 
 Texts = list[tuple[str, list[str]]]
@@ -162,7 +182,7 @@ def _that_vary(
     ]
     if same:
         values = ", ".join(f"{numbers[place][0]} {numbers[place][1][0]}" for place in same)
-        console.print(Text(f"at each point: {values}", style="dim"), soft_wrap=True)
+        print_sentence(Text(f"at each point: {values}", style="dim"), console)
     left = [place for place in range(len(numbers)) if place not in same]
     return [shown[place] for place in left], [numbers[place] for place in left]
 
@@ -178,7 +198,7 @@ def _shorter(shown: Sequence[Column], listed: Sequence[RunPoint], console: Conso
         for column in kept
     ]  # fmt: skip
     if any(column.cell(point) != column.cell(point, named=named) for column in kept for point in listed):
-        console.print(Text(f"values  of {', '.join(flow_names(listed[0]))}", style="dim"), soft_wrap=True)
+        print_sentence(Text(f"values  of {', '.join(flow_names(listed[0]))}", style="dim"), console)
     return kept, numbers
 
 
