@@ -64,7 +64,30 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
         yield Pages(lines[1].split()[1], sweep, night, two)
 
 
+def changed(of: Path) -> list[str]:
+    """The points of a run that differ from the run BEFORE."""
+    files = (of.parent / name / "summary.json" for name in (of.name, BEFORE))
+    now, before = (json.loads(file.read_text("utf-8"))["points"] for file in files)
+    return [new["id"] for new, old in zip(now, before, strict=True) if new != old]
+
+
 BOTH = pytest.mark.parametrize("of", ["serve", "report"])
+
+
+@BOTH
+def test_points_are_sorted_by_what_changed(open_shown: Any, pages: Pages, of: str) -> None:
+    """Failures first, then what changed since the run before, then the others."""
+    page = pages.opened(open_shown, of, pages.night)
+    rows = page.get_by_role("region", name="Points", exact=True).locator("tbody tr")
+    texts = [row.inner_text().split() for row in rows.all()]
+    marked = [row[0] for row in texts if "changed" in row]
+    assert sorted(marked) == sorted(id[:8] for id in changed(pages.night))
+    order = [(row[3] not in ("fail", "invalid", "broken"), row[0] not in marked) for row in texts]
+    failed = [one for one in order if not one[0]]
+    assert order[len(failed) :] == sorted(order[len(failed) :])
+    assert order[0] == (False, False)
+    assert (True, False) in order
+    assert "failures first, then what changed since the run before" in page.locator("main").inner_text()
 
 
 @BOTH

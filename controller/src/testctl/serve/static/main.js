@@ -53,6 +53,7 @@ const show = async () => {
     view = opened;
     if (!place.isConnected) main.replaceChildren(place);
     search.parentElement.hidden = !view?.search;
+    if (view?.search && now.query.search) { search.value = now.query.search; view.search(search.value.trim().toLowerCase()); }
     scrollTo(0, 0);
   } catch (error) {
     if (mine !== turn || error.name === "AbortError") return;

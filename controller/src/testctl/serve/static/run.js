@@ -8,36 +8,42 @@ import { difference, going, since } from "./runs.js";
 import { sweepSection } from "./sweeps.js";
 
 const FIRST = ["fail", "invalid", "broken", "skip", "not judged yet", "pass"]; // the order of the table
+const FAILED = FIRST.slice(0, 3);
 const SOUND = ["pass", "not judged yet"]; // no failures
 const MAX = 400; // rows of the table of points; the search finds the others
 
 export const showRun = async (place, now, attach) => {
   const name = now.path[1];
   const [run, all, sweeps] = await Promise.all([ask(["runs", name]), looks(), ask(["runs", name, "sweeps"]).catch(() => ({ figures: [], swept: [] }))]);
-  place.append(...head(run, all));
+  const moved = new Set(run.night?.points ?? []); // points that changed since the run before
+  place.append(...head(run, all, (ids) => { ids.forEach((id) => moved.add(id)); if (ids.length && run.points.length) list(); }));
 
   const state = { words: "", cell: null, show: here().query.show || "", at: run.factors.map(() => ""), sort: null };
   const points = scroll("Points");
   const said = make("p", { class: "note" });
   const title = make("h2", { id: "points", tabindex: "-1" }, "Points");
   const rankIn = (list, value) => { const at = list.indexOf(value); return at < 0 ? list.length : at; };
-  const first = [...run.points].sort((a, b) => rankIn(FIRST, a.verdict) - rankIn(FIRST, b.verdict));
+  // Failures, then what changed, then the others; of each verdict what changed first.
+  const placeOf = ({ id, verdict }) => [!FAILED.includes(verdict), FAILED.includes(verdict) ? rankIn(FAILED, verdict) : 0, !moved.has(id), rankIn(FIRST, verdict)].reduce((all, part) => 10 * all + Number(part), 0);
   const columns = telling(run);
   const key = (point, column) => [() => point.id, () => rankIn(FIRST, point.verdict), ...run.factors.map((factor, i) => () => rankIn(factor.values, point.at[i])),
     ...columns.map((i) => () => point.cells[i][0] ?? "")][column]();
-  const ordered = () => (state.sort ? [...first].sort((a, b) => inOrder(key(a, state.sort[0]), key(b, state.sort[0]), state.sort[1])) : first);
+  const ordered = () => {
+    const first = [...run.points].sort((a, b) => placeOf(a) - placeOf(b));
+    return state.sort ? first.sort((a, b) => inOrder(key(a, state.sort[0]), key(b, state.sort[0]), state.sort[1])) : first;
+  };
   const wanted = (point) => (!state.cell || state.cell.ids.has(point.id)) && (!state.show || (state.show === "failures" ? !SOUND.includes(point.verdict) : point.verdict === state.show)) &&
     state.at.every((value, i) => value === "" || String(point.at[i]) === value) &&
     state.words.split(/\s+/).every((word) => `${point.id} ${point.name} ${point.verdict} ${point.reason}`.toLowerCase().includes(word));
   const list = () => {
     const found = ordered().filter(wanted);
     const total = run.points.length;
-    said.replaceChildren(state.cell ? `${found.length} of ${total}: ${state.cell.text} ` : found.length === total ? `${many(total, "point")}`
+    said.replaceChildren(state.cell ? `${found.length} of ${total}: ${state.cell.text} ` : found.length === total ? `${many(total, "point")}${moved.size && !state.sort ? ": failures first, then what changed since the run before" : ""}`
       : found.length ? `${found.length} of ${many(total, "point")} ` : "No point is like that. ",
       found.length > MAX ? `; the first ${MAX} are shown, the search finds the others ` : "");
     if (found.length < total) said.append(make("button", { type: "button", onclick: () => { Object.assign(state, { cell: null, show: "", at: run.factors.map(() => "") }); heat?.clear(); share(); filters(); list(); } }, "Show all"));
     points.hidden = !found.length;
-    points.replaceChildren(rows(run, columns, found.slice(0, MAX), all, state.sort, (column, up) => {
+    points.replaceChildren(rows(run, columns, found.slice(0, MAX), all, moved, state.sort, (column, up) => {
       state.sort = [column, up];
       list();
       points.querySelectorAll("thead th")[column].querySelector("button").focus();
@@ -89,7 +95,7 @@ export const showRun = async (place, now, attach) => {
 };
 
 // The question, the verdict, and why where the run says nothing else.
-const head = (run, all) => [
+const head = (run, all, tell) => [
   make("h1", {}, run.plan, " ", run.state === "complete" ? null : badge("", all, run.state)),
   run.about ? make("p", { class: "about" }, run.about) : "", changed(run) ?? "",
   make("div", { class: "verdict" }, counts(run.counts, all), run.found ? make("strong", {}, run.found) : null),
@@ -97,7 +103,7 @@ const head = (run, all) => [
   run.damage.length ? make("div", { class: "error" }, "Some of this run can't be read; the rest is shown.", make("ul", {}, ...run.damage.map((text) => make("li", {}, text)))) : "",
   ...run.reasons.map(({ verdict, reason, count, point }) => make("p", { class: "error" }, badge(verdict, all), " ",
     make("a", { href: route(["run", run.name, "point", point]) }, many(count, "point")), `: ${reason}`)),
-  run.night ? make("div", { class: "since" }, ...difference(run.night, run.name, namesOf(run))) : changes(run),
+  run.night ? make("div", { class: "since" }, ...difference(run.night, run.name, namesOf(run))) : changes(run, tell),
   treeOf(new Map(run.versions)),
   run.night?.less.length ? make("details", { class: "small" }, make("summary", {}, "Points that the run before had"), make("ul", {}, ...run.night.less.map((name) => make("li", {}, name)))) : "",
   isExport() ? "" : links(run),
@@ -112,10 +118,10 @@ const treeOf = (versions) => {
 };
 const namesOf = ({ points }) => new Map(points.map(({ id, name }) => [id, name]));
 // Since the run before, which a server alone knows.
-const changes = (run) => {
+const changes = (run, tell) => {
   if (isExport() || run.state !== "complete") return "";
   const words = make("div", { class: "since" });
-  since(run.name, words, namesOf(run));
+  since(run.name, words, namesOf(run)).then(tell);
   return words;
 };
 
@@ -134,14 +140,14 @@ const leftOut = (run, shown) => {
     none.length ? `In no point: ${none.map(([, heading]) => heading).join(", ")}.` : ""].filter(Boolean).join(" ")) : "";
 };
 
-const rows = (run, columns, points, all, sort, chosen) => {
+const rows = (run, columns, points, all, moved, sort, chosen) => {
   const element = make("table", {},
     make("thead", {}, make("tr", {}, ...["point", "verdict", ...run.factors.map((factor) => factor.label)].map((text) => make("th", { scope: "col" }, text)),
       ...columns.map((i) => make("th", { scope: "col", class: "number", title: run.columns[i][2] }, run.columns[i][1])))),
     make("tbody", {}, ...points.map((point) => make("tr", {},
       make("td", { class: "nowrap marked" }, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
         "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8))), " ", markButton(`${run.name}/${point.id}`, point.name)),
-      make("td", { title: point.reason }, badge(point.verdict, all)),
+      make("td", { title: point.reason }, badge(point.verdict, all), moved.has(point.id) ? make("span", { class: "note" }, " changed") : null),
       ...point.at.map((value) => make("td", {}, value)),
       ...columns.map((i) => make("td", { class: "number" }, point.cells[i][1]))))));
   sortHeads([...element.tHead.rows[0].cells], chosen, sort);

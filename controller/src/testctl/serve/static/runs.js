@@ -97,9 +97,14 @@ const planTable = (plans, all) => {
   };
 };
 
-// What changed in a run since the one before, and how much of its plan a nightly run was.
+// What changed in a run since the one before, and how much of its plan a nightly run was; returns the points that differ.
 export const since = async (run, element, names) => {
-  try { element.replaceChildren(...difference(await ask(["runs", run, "since"]), run, names)); } catch (error) { element.replaceChildren(make("span", { class: "note" }, error.message)); }
+  try {
+    const found = await ask(["runs", run, "since"]);
+    element.replaceChildren(...difference(found, run, names));
+    return found.points;
+  } catch (error) { element.replaceChildren(make("span", { class: "note" }, error.message)); }
+  return [];
 };
 // names: of the points by their ids, where these are to be listed, each beside itself in the run before
 export const difference = ({ since: before, text, worse, share, points }, run, names) => [names ? make("span", { class: worse ? "worse" : "" }, text) : make("a", { class: worse ? "worse" : "", href: route(["run", run]) }, text), make("div", { class: "note" }, share, share && before ? "; " : "",
