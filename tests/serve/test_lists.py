@@ -66,6 +66,21 @@ def test_only_failures_by_an_address_that_can_be_shared(open_shown: Any, shown: 
     assert len(column(page, "Points", "point")) == 36
 
 
+def test_the_search_finds_points_of_the_last_runs(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "", "runs")
+    page.get_by_role("searchbox").fill("dctcp 30ms")
+    link = page.get_by_role("link", name="sweep: 3 points")
+    link.click()
+    wait(page, "run")
+    assert page.get_by_role("searchbox").input_value() == "dctcp 30ms"
+    assert set(column(page, "Points", "cc")) == {"dctcp"}
+    assert len(column(page, "Points", "delay")) == 3
+    page.go_back()
+    wait(page, "runs")
+    page.get_by_role("searchbox").fill("no such word")
+    page.get_by_text("No point of a plan's last run has these words.").wait_for()
+
+
 def test_a_run_leads_to_its_report_plan_and_files(open_shown: Any, shown: Shown) -> None:
     page = opened(open_shown, shown, "#/run/{sweep}")
     with page.expect_popup() as popped:

@@ -68,6 +68,21 @@ def test_points_with_another_verdict_or_digest_are_counted(tmp_path: Path, made:
         home.since("none")
 
 
+def test_points_of_the_last_runs_are_found_by_value_verdict_and_reason(tmp_path: Path, made: Made) -> None:
+    made(1)
+    last = made(2, other=True)
+    sound = make_run(tmp_path, 3, {"loss": "pass"}, "sound")
+    home = Home(Runs(tmp_path))
+    assert home.points("what OWED") == [{"plan": "two", "run": last.name, "count": 1}]
+    assert home.points("fail") == [{"plan": "two", "run": last.name, "count": 1}]
+    assert [one["run"] for one in home.points("loss")] == [last.name, sound.name]
+    assert home.points("cubic") == [], "it is not swept"
+    assert home.points("  ") == home.points("no such word") == []
+    summary = json.loads((last / "summary.json").read_text(encoding="utf-8"))
+    (last / "summary.json").write_text(json.dumps(summary | {"points": [{"id": 7}]}), encoding="utf-8")
+    assert sound.name in [one["run"] for one in Home(Runs(tmp_path)).points("loss")]
+
+
 def test_a_real_clock_has_other_digests_each_time(tmp_path: Path, made: Made) -> None:
     made(1, testbed="netns")
     second = made(2, other=True, testbed="netns")

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 from testctl_agent.spec.types import shown
 
 from testctl.plan.failures import in_words
-from testctl.results import RunPoint
 
 ABSENT = "–"
 
@@ -68,7 +67,7 @@ def factors(points: Sequence[WithTuples]) -> list[Factor]:
     return found
 
 
-def describe(point: RunPoint, varying: Sequence[Factor]) -> str:
+def describe(point: WithTuples, varying: Sequence[Factor]) -> str:
     """A point in words: what distinguishes it, or its id."""
     words = [f"{factor.label} {factor.of[point.id]}" for factor in varying if factor.of.get(point.id, ABSENT) != ABSENT]
     return ", ".join(words) or point.id

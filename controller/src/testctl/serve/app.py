@@ -81,6 +81,7 @@ def make_app(root: Path) -> Starlette:
     answers: dict[str, Callable[[Request], Any]] = {
         "/api/looks": lambda _: looks(),
         "/api/runs": lambda _: home.lists(),
+        "/api/points": lambda request: home.points(request.query_params.get("words", "")[:1000]),
         "/api/scorecards": lambda _: cards.lines(),
         "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
         "/api/runs/{run}/since": lambda request: home.since(request.path_params["run"]),

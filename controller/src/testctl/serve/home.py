@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.testbed_kind import kind_of
-from testctl.report.factors import WithTuples
+from testctl.report.factors import WithTuples, describe, factors
 from testctl.report.night import FIRST, KEY, NOT_HERE, Results, changed, share
 from testctl.results import layout, shapes
 from testctl.results.provenance import Provenance
@@ -57,12 +59,28 @@ class Home:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
         self._judged = Cache(1000)
+        self._texts = Cache(200)
         self._shown: Sequence[Line] = ()
 
     def lists(self) -> dict[str, Any]:
         """All runs in one line each, newest first, and their plans (plans_of)."""
         self._shown = self._runs.lines()
         return {"runs": self._shown, "plans": plans_of(self._shown), "results": self._runs.root.name}
+
+    def points(self, search: str) -> list[dict[str, Any]]:
+        """Of each plan's last complete run how many points have all these words: [{"plan", "run", "count"}].
+
+        The search on a run's page looks at the same: id, swept values, verdict and reason.
+        """
+        wanted, matching = search.lower().split(), []
+        for plan in plans_of(self._runs.lines()):
+            run = str(plan["last"]["name"])
+            path = self._runs.root / run
+            if wanted and plan["last"]["state"] == "complete":
+                texts = self._texts.get(run, stamp(path / layout.SUMMARY), partial(_texts, path))
+                count = sum(all(word in text for word in wanted) for text in texts)
+                matching += [{"plan": plan["plan"], "run": run, "count": count}] if count else []
+        return matching
 
     def since(self, run: str) -> dict[str, Any]:
         """What changed in a complete run since the one of its plan before: {"since", "share"} and that (changed).
@@ -133,6 +151,20 @@ def _share(counts: Mapping[str, int]) -> float | None:
     """Points that passed of those that were measured; None where none was."""
     measured = sum(counts.values()) - counts.get("skip", 0)
     return counts.get("pass", 0) / measured if measured else None
+
+
+def _texts(run: Path) -> list[str]:
+    """Of each point of a run the text that a search looks at; [] where the summary is damaged."""
+    try:
+        entries = listing.own_json(run, layout.SUMMARY)["points"]
+        points = [_Entry(str(entry["id"]), [(str(e), str(p), v) for e, p, v in entry["tuples"]]) for entry in entries]
+        varying = factors(points)
+        return [
+            f"{point.id} {describe(point, varying)} {entry['verdict']} {entry.get('reason', '')}".lower()
+            for point, entry in zip(points, entries, strict=True)
+        ]
+    except (PlanError, KeyError, TypeError, ValueError):
+        return []
 
 
 def _judged(summary: Mapping[str, Any]) -> _Judged:

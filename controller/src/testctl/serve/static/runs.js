@@ -16,6 +16,19 @@ export const showRuns = async (place) => {
   const list = scroll("Runs");
   const said = make("p", { class: "note" });
   const about = make("span");
+  const points = make("p", { class: "note", hidden: true });
+  let turn = 0;
+  // Of the last runs of plans those that have such points; the search on a run's page shows them.
+  const findPoints = async (text) => {
+    const mine = ++turn;
+    points.hidden = !text;
+    if (!text) return;
+    await new Promise((done) => { setTimeout(done, 150); }); // somebody is still writing
+    const lasts = mine === turn ? await ask(["points"], { words: text }).catch(() => []) : [];
+    if (mine !== turn) return;
+    points.replaceChildren(lasts.length ? "Points of the last runs: " : "No point of a plan's last run has these words.", ...lasts.flatMap(({ plan, run, count }, i) => [i ? ", " : "",
+      make("a", { href: route(["run", run], { search: text }), "data-item": true }, `${plan}: ${many(count, "point")}`)]));
+  };
   const fitting = () => {
     const words = state.words.split(/\s+/);
     const fit = runs.filter((run, i) => (!state.plan || run.plan === state.plan) && words.every((word) => texts[i].includes(word)));
@@ -44,14 +57,14 @@ export const showRuns = async (place) => {
   if (!runs.length) place.append(make("h1", {}, "Runs"), make("p", { class: "note" }, "There are no runs here yet. ", make("code", {}, "testctl run PLAN"), " makes one."), cards.element);
   else {
     const plansHead = found.length ? [make("h1", {}, "Results"), cards.element, make("h2", {}, "Plans")] : [make("h1", {}, "Plans")];
-    place.append(...plansHead, overview.element, make("h2", {}, "Runs"),
+    place.append(points, ...plansHead, overview.element, make("h2", {}, "Runs"),
       make("div", { class: "choices" }, choose("plan", [["", "all plans"], ...names.map((name) => [name, name])], state.plan,
         (value) => { state.plan = value; history.replaceState(null, "", route([], { plan: value })); show(); }), about), said, list);
     show();
     overview.fill();
   }
   queueMicrotask(() => drawn("runs"));
-  return { search: (text) => { state.words = text; show(); }, leave: () => overview.leave() };
+  return { search: (text) => { state.words = text; show(); findPoints(text); }, leave: () => overview.leave() };
 };
 
 // What the search looks at; of verdicts those that a point of the run has.
