@@ -56,6 +56,13 @@ def test_connections_of_a_flow_have_dashes_and_are_drawn_singly(flows: Records) 
         assert dash == list(DASHES[int(label.rpartition("/")[2]) if several else 0])
 
 
+def test_the_threshold_is_seen_where_it_lies_on_the_window(flows: Records) -> None:
+    """It is drawn last, with dots wider than the window's line."""
+    window, threshold = over_time(flows, "cwnd", lanes(flows)[:1], whole(flows)).to_json()["spec"]["layer"][-2:]
+    assert threshold["encoding"]["strokeDash"] == {"datum": "slow-start threshold"}
+    assert threshold["mark"]["strokeWidth"] >= 2 * window["mark"]["strokeWidth"]
+
+
 def test_what_is_allowed_has_the_colour_of_its_flow(flows: Records) -> None:
     found = legend(over_time(flows, "cwnd", lanes(flows)[:1], whole(flows)))
     assert found["window"][0] == found["slow-start threshold"][0] == LANES[0]

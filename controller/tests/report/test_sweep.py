@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -131,10 +132,15 @@ def test_what_the_plan_expects_is_a_dashed_line(run: Run, tmp_path: Path) -> Non
     bounds = bounds_of(run.summary, "saturation")
     assert bounds == ((0.6, "at least 0.6"),)
     chart = swept(declared(run)[0], bounds)
-    assert chart.data["bounds"] == {"y": [0.6], "text": ["expected at least 0.6"]}
+    assert chart.data["bounds"] == {"y": [0.6], "text": ["expected at least 0.6"], "rise": [0.0]}
     drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
     assert drawn.count(">expected at least 0.6<") == 3
     assert all(f">{words}<" in drawn for words in ("cubic", "reno", "dctcp", "1ms", "30ms", "15kB"))
+    texts = ("at least 0.6", "at least 0.61", "at most 0.62")
+    near = swept(declared(run)[0], [(float(text.split()[-1]), text) for text in texts])
+    drawn = save([near], tmp_path / "b.svg").read_text(encoding="utf-8")
+    heights = [float(re.findall(rf"translate\(\S+?,(\S+?)\)[^>]*>expected {text}<", drawn)[0]) for text in texts]
+    assert all(below - above >= 10 for below, above in itertools.pairwise(heights)), "no label is over another"
     far = swept(declared(run)[0], [(40.0, "at most 40")])
     assert "bounds" not in far.data
     assert far.note.endswith("expected at most 40: not on this axis")

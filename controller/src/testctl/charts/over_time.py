@@ -176,7 +176,10 @@ def _level(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, dat
         t, y = [*t, window.to_ns], [*y, y[-1]]
     panel.name(look)
     panel.add(
-        _pointed({"type": "line", "interpolate": "step-after", "strokeWidth": 1.4}, t, window),
+        # A threshold has dots wider than the window's line, which they lie on at times.
+        _pointed(
+            {"type": "line", "interpolate": "step-after", "strokeWidth": 3 if look[2] == DOTTED else 1.4}, t, window
+        ),
         {"t": t, "y": y},
         look[0],
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,6 +27,11 @@ _TURNED = 36
 _MARKED = 30
 """Values of a distribution up to which each has a mark."""
 
+_LINE, _LETTER = 13, 5.5
+"""Pixels of a label of a bound: its height, and the width of a letter."""
+_HEIGHT, _WIDTH = 140, 440
+"""Pixels of an axis, at least."""
+
 _CELLS = ("x", "x text", "by", "facet", "y", "low", "high", "first", "third", "value", "range", "quartiles", "n")
 _POINTS = ("x", "x text", "by", "facet", "y", "value", "point")
 
@@ -43,7 +49,7 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
                **{name: getattr(sweep, name).key for name in ("x", "by", "facet")}}  # fmt: skip
     more = {"table": table, "asked": request, **({"wide": True} if sweep.kind == HEATMAP and is_wide(sweep) else {})}
     bounds = () if sweep.kind == HEATMAP else bounds
-    near = [(value, text) for value, text in bounds if _is_near(sweep, value)]
+    near = sorted((value, text) for value, text in bounds if _is_near(sweep, value))
     beyond = "; ".join(f"expected {text}: not on this axis" for value, text in bounds if (value, text) not in near)
     note = "; ".join(filter(None, (sweep.caption, beyond)))
     spoken = f"{sweep.title}. {note}"
@@ -53,6 +59,7 @@ def swept(sweep: Sweep, bounds: Bounds = ()) -> Chart:
     lines: dict[str, list[Any]] = {
         "y": [value / sweep.unit.size for value, _ in near],
         "text": [f"expected {text}" for _, text in near],
+        "rise": _rises(sweep, near),
     }
     layers = _layers(sweep, lines["y"])
     data: dict[str, Columns] = {"cells": _cells(sweep), "points": _points(sweep), "bounds": lines}
@@ -197,11 +204,27 @@ def _is_near(sweep: Sweep, value: float) -> bool:
     return min(sweep.values) / 10 <= value <= 10 * high if sweep.log else 2 * low <= value <= 2 * (high or 1.0)
 
 
+def _rises(sweep: Sweep, bounds: Bounds) -> list[float]:
+    """By how many pixels the label of each bound is raised, so that none is written over another.  bounds: ascending"""
+    scale = math.log10 if sweep.log else float
+    ends = [scale(value) for value in (*sweep.values, *dict(bounds), *([] if sweep.log else [0.0]))]
+    across, free, rises = sweep.kind == "cdf", -math.inf, list[float]()
+    for value, text in bounds:
+        at = scale(value) / (max(ends) - min(ends) or 1.0) * (_WIDTH if across else _HEIGHT)
+        if across:
+            rises.append(rises[-1] + _LINE if at < free else 0.0)
+            free = at + _LETTER * len(f"expected {text}")
+        else:
+            rises.append(max(free - at, 0.0))
+            free = at + rises[-1] + _LINE
+    return rises
+
+
 def _bounds(axis: str) -> list[Spec]:
     across = axis == "x"
     place = {axis: {"field": "y", "type": "quantitative"}}
     text = {"type": "text", "style": "note", "align": "left" if across else "right", "baseline": "bottom",
-            "dx": 4 if across else 0, "dy": -3, "fontSize": 10}  # fmt: skip
+            "dx": 4 if across else 0, "dy": {"expr": "-3 - datum.rise"}, "fontSize": 10}  # fmt: skip
     end = {"y": {"value": "height"}} if across else {"x": {"value": "width"}}
     return [
         {"data": {"name": "bounds"}, "mark": {"type": "rule", "style": "bound"}, "encoding": place},
