@@ -144,6 +144,8 @@ def test_names_are_compared_whatever_their_codes(tmp_path: Path) -> None:
     (one,) = compare_runs(a, b).differences
     assert one.first is not None
     assert (one.first.index, one.first.fields) == (0, {"where": ("sender", "receiver")})
+    said = "packet 0 at 0.000000 ms, sender, bulk: recorded at sender in the first run, at receiver in the second"
+    assert one.first.words() == said, "no arrow, which would be read as the way of the packet"
 
 
 @pytest.mark.parametrize(("first", "second", "ended"), [(3, 2, "b"), (0, 1, "a")])

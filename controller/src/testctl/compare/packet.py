@@ -67,7 +67,14 @@ class FirstDifference:
         if self.ended:
             return f"{place}: the {'first' if self.ended == 'a' else 'second'} run ended before it"
         fields = (self.fields or {}).items()
-        return f"{place}: " + ", ".join(f"{name} {_value(name, a)} → {_value(name, b)}" for name, (a, b) in fields)
+        return f"{place}: " + ", ".join(_changed(name, a, b) for name, (a, b) in fields)
+
+
+def _changed(name: str, a: Any, b: Any) -> str:
+    """A field in A and in B; an arrow between two places would be read as the way of a packet."""
+    if name == "where":
+        return f"recorded at {a} in the first run, at {b} in the second"
+    return f"{name} {_value(name, a)} → {_value(name, b)}"
 
 
 def _value(name: str, value: Any) -> str:

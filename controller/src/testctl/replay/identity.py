@@ -38,7 +38,12 @@ class Mismatch:
         if self.first is None or self.second is None:
             which, row = ("replay", self.second) if self.first is None else ("run", self.first)
             return f"{self.table} row {self.row}: only the {which} has it: {_named(row or {})}"
-        moved = ", ".join(f"{name} {self.first[name]} → {self.second[name]}" for name in self.columns)
+        moved = ", ".join(
+            f"recorded at {self.first[name]} in the run, at {self.second[name]} in the replay"
+            if name == "where"
+            else f"{name} {self.first[name]} → {self.second[name]}"
+            for name in self.columns
+        )
         return f"{self.table} row {self.row} ({_named(self.first)}): {moved}"
 
 
