@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from controller.tests.serve.conftest import make_run
@@ -79,6 +80,20 @@ def test_the_search_finds_points_of_the_last_runs(open_shown: Any, shown: Shown)
     wait(page, "runs")
     page.get_by_role("searchbox").fill("no such word")
     page.get_by_text("No point of a plan's last run has these words.").wait_for()
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_lists_of_runs_are_as_wide_as_the_page(open_shown: Any, shown: Shown, width: int) -> None:
+    """Also beside many --set; of a phone's width they are blocks, one a run."""
+    sets = [f"hosts.net.ipv4.tcp_{n}=1" for n in range(20)]
+    more = {"runs": [{**run, "overrides": sets} for run in httpx.get(f"{shown.address}api/runs").json()["runs"]]}
+    page = open_shown("about:blank", width=width)
+    page.route("**/api/runs", lambda route: route.fulfill(json=route.fetch().json() | more))
+    page.goto(shown.at("#/"))
+    wait(page, "runs")
+    page.get_by_text("tcp_19=1").first.wait_for()
+    wide = "[...document.querySelectorAll('.scroll')].filter((e) => e.scrollWidth > e.clientWidth).length"
+    assert page.evaluate(wide) == 0
 
 
 def test_a_run_leads_to_its_report_plan_and_files(open_shown: Any, shown: Shown) -> None:

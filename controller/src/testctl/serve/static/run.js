@@ -19,7 +19,7 @@ export const showRun = async (place, now, attach) => {
   place.append(...head(run, all, (ids) => { ids.forEach((id) => moved.add(id)); if (ids.length && run.points.length) list(); }));
 
   const state = { words: "", cell: null, show: here().query.show || "", at: run.factors.map(() => ""), sort: null };
-  const points = scroll("Points");
+  const points = scroll("Points", null, "points");
   const said = make("p", { class: "note" });
   const title = make("h2", { id: "points", tabindex: "-1" }, "Points");
   const rankIn = (list, value) => { const at = list.indexOf(value); return at < 0 ? list.length : at; };
@@ -140,16 +140,20 @@ const leftOut = (run, shown) => {
     none.length ? `In no point: ${none.map(([, heading]) => heading).join(", ")}.` : ""].filter(Boolean).join(" ")) : "";
 };
 
+// A name may have an end of a line behind each _, and values of several flows only between them.
+const broken = (text) => String(text).split(/(?<=_)/).flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+const ofFlows = (text) => text.replace(/(?<!,) /g, "\u00a0");
+
 const rows = (run, columns, points, all, moved, sort, chosen) => {
   const element = make("table", {},
-    make("thead", {}, make("tr", {}, ...["point", "verdict", ...run.factors.map((factor) => factor.label)].map((text) => make("th", { scope: "col" }, text)),
-      ...columns.map((i) => make("th", { scope: "col", class: "number", title: run.columns[i][2] }, run.columns[i][1])))),
+    make("thead", {}, make("tr", {}, ...["point", "verdict", ...run.factors.map((factor) => factor.label)].map((text) => make("th", { scope: "col" }, ...broken(text))),
+      ...columns.map((i) => make("th", { scope: "col", class: "number", title: run.columns[i][2] }, ...broken(run.columns[i][1]))))),
     make("tbody", {}, ...points.map((point) => make("tr", {},
       make("td", { class: "nowrap marked" }, make("a", { href: route(["run", run.name, "point", point.id]), "data-item": true, "data-mark": `${run.name}/${point.id}`,
         "aria-label": `${point.id.slice(0, 8)}: ${point.name}, ${point.verdict}` }, make("code", {}, point.id.slice(0, 8))), " ", markButton(`${run.name}/${point.id}`, point.name)),
       make("td", { title: point.reason }, badge(point.verdict, all), moved.has(point.id) ? make("span", { class: "note" }, " changed") : null),
-      ...point.at.map((value) => make("td", {}, value)),
-      ...columns.map((i) => make("td", { class: "number" }, point.cells[i][1]))))));
+      ...point.at.map((value) => make("td", { class: String(value).length > 12 ? "long" : null }, value)),
+      ...columns.map((i) => make("td", { class: "number" }, ofFlows(point.cells[i][1])))))));
   sortHeads([...element.tHead.rows[0].cells], chosen, sort);
   return element;
 };

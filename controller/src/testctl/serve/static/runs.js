@@ -40,7 +40,7 @@ export const showRuns = async (place) => {
     const fit = fitting();
     said.textContent = !fit.length ? "No run has these words." : fit.length > MAX ? `The first ${MAX} of ${many(fit.length, "run")} are shown; the search finds the others.` : "";
     about.replaceChildren(...(state.plan ? [make("a", { href: route(["plan", state.plan]) }, `Trends of ${state.plan}`)] : []));
-    const element = table(HEADS, fit.slice(0, MAX).map((run) => rowOf(run, all)));
+    const element = table(HEADS, fit.slice(0, MAX).map((run) => rowOf(run, all)), { class: "blocks" });
     sortHeads([...element.tHead.rows[0].cells], (column, up) => {
       state.sort = [column, up];
       show();
