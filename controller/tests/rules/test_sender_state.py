@@ -319,3 +319,15 @@ def test_after_an_idle_time_the_window_is_halved_for_every_rto(at_ms: int, cwnd:
     assert violations("window-after-idle", FIRST, trace=sent + acked + then, **off) == (cwnd < 100)
     in_flight = then.replace("pipe 1 prior 0", "pipe 2 prior 1")
     assert not violations("window-after-idle", FIRST, trace=sent + acked + in_flight)
+
+
+def test_tcp_info_counts_syns_that_were_sent_again() -> None:
+    """The end that opened the connection counts each; of the other one a SYN-ACK counts only if it is sent again."""
+    opens = HELLO.replace("0     a > S win 64000", "0 a > S win 64000\n1000 a > S win 64000")
+    taken = {"time_ns": 90_000_000, "state": 1, "bytes_acked": 1, "segs_out": 3, "segs_in": 1, "total_retrans": 1}
+    assert not found("info-counts", opens, samples=sample(**taken)).count
+    assert found("info-counts", opens, samples=sample(**taken | {"total_retrans": 0})).count == 1
+    accepts = "0 a < S win 64000\n0 a > SA ack 0 win 64000\n1000 a < S win 64000\n1000 a > SA ack 0\n2000 a < A ack 0\n"
+    taken = {"time_ns": 90_000_000, "state": 1, "segs_in": 2, "total_retrans": 1}
+    assert not found("info-counts", accepts, samples=sample(**taken)).count
+    assert found("info-counts", accepts, samples=sample(**taken | {"segs_in": 3})).count == 1

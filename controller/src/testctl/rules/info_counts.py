@@ -18,8 +18,8 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("start", "order", "packets"),
     quote="The number of segments sent containing a positive length data segment",
-    linux="Judged are samples of tcp_info.  Who opened the connection counts its SYN as a byte acknowledged, and the "
-    "other end does not count its SYN-ACK as a segment sent.  rcv_ooopack counts what came above a gap, twice if it "
+    linux="Judged are samples of tcp_info.  Who opened the connection counts its SYN as a byte acknowledged; the other "
+    "end counts no SYN-ACK as sent, and one SYN as received.  rcv_ooopack counts what came above a gap, twice if it "
     "came twice.",
 )
 
@@ -44,17 +44,19 @@ def _counts(trace: Trace) -> dict[str, Ints]:
     def total(values: Array, of: Bools) -> Ints:
         return np.asarray(trace.count(values, of) + values * of)
 
-    out, data, segs, length = trace.out, trace.data, trace["segs"], trace["length"]
-    opened = trace.anywhere(out & trace.has(SYN) & ~trace.has(ACK))
-    again = trace.board.again & data
+    out, data, segs, length, syn = trace.out, trace.data, trace["segs"], trace["length"], trace.has(SYN)
+    opened = trace.anywhere(out & syn & ~trace.has(ACK))
+    sent_again = out & (trace.board.again & data | syn & (trace.count(segs, out & syn) > 0))
+    # Before a connection that the peer opened is established it has no socket, and one SYN counts.
+    other_syns = ~opened & syn & (out | (trace.count(segs, ~out & syn) > 0))
     return {
-        "segs_out": total(segs, out) - ~opened,
-        "segs_in": total(segs, ~out),
+        "segs_out": total(segs, out & ~other_syns),
+        "segs_in": total(segs, ~out & ~other_syns),
         "data_segs_out": total(segs, out & data),
         "data_segs_in": total(segs, ~out & data),
         "bytes_sent": total(length, out),
-        "bytes_retrans": total(length, again),
-        "total_retrans": total(segs, again),
+        "bytes_retrans": total(length, sent_again),
+        "total_retrans": total(segs, sent_again),
         "bytes_acked": trace.highest(trace["ack"], ~out & trace.has(ACK), inclusive=True) + opened,
         "bytes_received": trace.arrived_to,
         "rcv_ooopack": total(segs, ~out & data & (trace["seq"] > trace.rcv_nxt)),
