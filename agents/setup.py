@@ -2,7 +2,8 @@
 """Puts files of the checkout that the package needs into its wheel and its sdist.
 
 pyproject.toml names them (tool.testctl.data).  A wheel has them below the package's _data/, an sdist below data/, by
-their names in the checkout.  An editable installation uses the checkout's.  agents/ and controller/ have the same file.
+their names in the checkout.  An editable installation uses the checkout's.  controller/setup.py is a link
+to this file, in an sdist a copy.
 
 `program` is built by make in its directory; a wheel has it, an sdist its `sources`.
 """
@@ -20,7 +21,7 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).absolute().parent  # a link is not followed
 DATA = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["testctl"]["data"]
 IN_SDIST = "data"
 PACKED = HERE / IN_SDIST
@@ -62,6 +63,8 @@ class SdistWithData(sdist):
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         super().make_release_tree(base_dir, files)
         copy_data(Path(base_dir) / IN_SDIST, DATA["files"] + DATA.get("sources", []))
+        (Path(base_dir) / "setup.py").unlink()
+        shutil.copy(HERE / "setup.py", base_dir)
 
 
 class WheelOfAMachine(bdist_wheel):

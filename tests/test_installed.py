@@ -120,10 +120,6 @@ def test_an_sdist_has_them_too(tmp_path: Path, wheels: dict[str, Path]) -> None:
         assert set(zipfile.ZipFile(again).namelist()) == set(zipfile.ZipFile(wheels[package]).namelist())
 
 
-def test_both_distributions_have_the_same_setup() -> None:
-    assert (ROOT / "agents" / "setup.py").read_text() == (ROOT / "controller" / "setup.py").read_text()
-
-
 def test_files_lie_in_the_package(testctl: Path, empty: Path) -> None:
     root = Path(run([str(testctl), "files"], empty).strip())
     assert root.is_relative_to(testctl.parents[1])
