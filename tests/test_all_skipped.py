@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.cli.exit_code import SKIPPED
+
+from tests.cli_commands import call
 
 
 @pytest.mark.lab
@@ -17,9 +17,8 @@ def test_all_points_are_skipped(tmp_path: Path) -> None:
         "topology: pair\nflows: {bulk: sender -> receiver}\n"
         "tuples:\n  - [hosts, coalesce_tx_frames, 8]\n  - [bulk, duration, 100ms]\n"
     )
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", "skip.yaml", "--set", "hosts.tcp_sack=1"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == SKIPPED == 4, done.stdout + done.stderr
+    assert SKIPPED == 4
+    done = call(tmp_path, "run", "skip.yaml", "--set", "hosts.tcp_sack=1", code=4)
     assert done.stderr.endswith(
         "warning: nothing was measured, every point was skipped: sender, coalesce_tx_frames and receiver, "
         "coalesce_tx_frames: device eth0 (veth) has no send coalescing by packets\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from testctl.lab.source import tarball_of
 
 from controller.tests.bisect import trees
+from tests.cli_commands import call
 
 pytestmark = [
     pytest.mark.lab,
@@ -89,8 +89,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
 
 
 def command_in(where: Path, *words: str) -> tuple[int, str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=3600, check=False)
+    done = call(where, *words, code=None, timeout_s=3600)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.lab.built import built
 from testctl.system import checkout
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -18,8 +19,7 @@ CRITERIA = ("high_loss", "harm_reno")
 
 
 def certify(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", "certify", *words]
-    return subprocess.run(argv, cwd=where, capture_output=True, text=True, check=False, timeout=600)
+    return call(where, "certify", *words, code=None)
 
 
 @pytest.fixture(scope="module")

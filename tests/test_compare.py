@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+
+from tests import cli_commands
 
 PLAN = """
 topology: pair
@@ -36,9 +36,7 @@ tuples:
 
 def call(where: Path, *words: str, code: int = 0) -> str:
     """The output of a command, or its errors if it must fail."""
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+    done = cli_commands.call(where, *words, code=code)
     return done.stderr if code == 2 else done.stdout
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from testctl.results import RunPoint, load_run
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -92,9 +92,7 @@ def points_of(where: Path, release: str, tuples: str, rate: str = "10mbit") -> S
     """All points of a plan, which pass."""
     plan = where / "plan.yaml"
     plan.write_text(HEAD.lstrip().format(release, rate) + tuples.lstrip("\n"))
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(where / "run")]
-    ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    call(where, "run", str(plan), "--out", "run")
     return load_run(where / "run").points
 
 

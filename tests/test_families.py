@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,8 @@ from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import FATES
 from testctl.results import Run, load_run
+
+from tests.cli_commands import call
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -64,10 +63,7 @@ expect:
 
 def run(where: Path, plan: Path, name: str, *sets: str) -> Run:
     words = [word for given in sets for word in ("--set", given)]
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(where / name), *words]
-    environment = os.environ | {"TMPDIR": str(where)}
-    ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False, env=environment)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    call(where, "run", str(plan), "--out", name, *words, TMPDIR=where)
     return load_run(where / name)
 
 

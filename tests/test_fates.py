@@ -7,10 +7,7 @@ So with the testbed's program alone, and in front of two of others: one that swi
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from testctl.records.schema import FATES
 from testctl.results import Run, RunPoint, load_run
 
 from controller.tests.report.reading import text_of
+from tests.cli_commands import call
 
 OWN = {"program": "program.json", "entries": "entries"}
 DROP = FATES.index("drop")
@@ -58,9 +56,7 @@ def run(where: Path, plan: str, name: str, *sets: str) -> tuple[int, Run]:
     plans = where / "plans" if (where / "plans").exists() else PLANS
     own = [f"switch.{what}=./{file}" for what, file in OWN.items() if (plans / file).exists()]
     words = [word for given in (*sets, *own) for word in ("--set", given)]
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plans / plan), "--out", str(where / name), *words]
-    environment = os.environ | {"TMPDIR": str(where)}
-    ended = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=900, check=False, env=environment)
+    ended = call(where, "run", str(plans / plan), "--out", name, *words, code=None, TMPDIR=where)
     assert (where / name / "summary.json").exists(), ended.stderr
     return ended.returncode, load_run(where / name)
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +16,7 @@ from testctl.metrics import metric_names
 from testctl.plan import load_plan
 from testctl.results import PointResult, RunWriter, write_point
 
-from tests.cli_commands import commands, takes
+from tests.cli_commands import call, commands, takes
 
 pytestmark = [pytest.mark.long, pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -100,7 +98,7 @@ def test_no_command_executes_what_a_run_s_plan_says(
         plan = str(tmp_path / "harmless.yaml")
         values = dict.fromkeys(RUN, str(run)) | dict.fromkeys(POINT, point) | {"PLAN": plan, "[PLAN]": plan}
         for given in words(command, values):
-            done = call(*path, *given, cwd=tmp_path)
+            done = call(tmp_path, *path, *given, code=None)
             assert "Traceback" not in done.stderr, done.stderr
             assert not (tmp_path / OWNED).exists(), f"{given}: {done.stdout}{done.stderr}"
 
@@ -108,7 +106,7 @@ def test_no_command_executes_what_a_run_s_plan_says(
 def test_with_the_user_s_word_they_are_run(hostile: tuple[Path, list[str]], tmp_path: Path) -> None:
     """The other tests could not fail otherwise."""
     run, points = hostile
-    call("shrink", str(run), points[0], "--max-runs", "2", "--commands", cwd=tmp_path)
+    call(tmp_path, "shrink", str(run), points[0], "--max-runs", "2", "--commands", code=None)
     assert (tmp_path / OWNED).exists()
 
 
@@ -117,12 +115,7 @@ def test_what_would_be_run_is_printed(command: str, hostile: tuple[Path, list[st
     """Of shrink also where only the point that it compares with starts a program."""
     run, points = hostile
     given = [points[1] if command == "replay" else points[0]]
-    done = call(command, str(run), *given, cwd=tmp_path)
+    done = call(tmp_path, command, str(run), *given, code=None)
     assert done.returncode == 2
     assert f"want --commands, if they may:\n  point {points[1]}, bulk, client: sh -c 'mount" in done.stderr
     assert not (tmp_path / "results").exists()
-
-
-def call(*given: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", *given]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, cwd=cwd)

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.lab import boot_parameters
 
 from controller.tests.report.reading import text_of
+from tests.cli_commands import call
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -34,9 +32,7 @@ def run(where: Path, kernel: str, boot: str) -> tuple[int, Path, str]:
     plan = where / "plan.yaml"
     plan.write_text(PLAN.format(kernel=kernel), encoding="utf-8")
     out = where / (boot.partition(".")[0] or "plain")
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out)]
-    env = os.environ | {boot_parameters.SET: boot}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=env)
+    done = call(where, "run", str(plan), "--out", str(out), code=None, **{boot_parameters.SET: boot})
     return done.returncode, out, done.stdout + done.stderr
 
 
@@ -69,13 +65,10 @@ def test_the_labs_own_words_are_refused(tmp_path: Path) -> None:
 
 def test_a_warning_fails_a_program(tmp_path: Path) -> None:
     """`lab exec` says it, and does not succeed; a failing program's own exit code stays."""
-    argv = [sys.executable, "-m", "testctl.cli.main", "lab", "exec"]
-    env = os.environ | {boot_parameters.SET: "testctl_fault.warn=1"}
-    done = subprocess.run([*argv, "--", "echo", "fine"], capture_output=True, text=True, check=False, env=env)
-    assert (done.returncode, done.stdout) == (1, "fine\n")
+    env = {boot_parameters.SET: "testctl_fault.warn=1"}
+    done = call(tmp_path, "lab", "exec", "--", "echo", "fine", code=1, **env)
+    assert done.stdout == "fine\n"
     assert done.stderr.startswith("the lab's kernel reports a fault of its own: ")
     assert WORDS in done.stderr
-    words = ["--json", "--", "sh", "-c", "exit 7"]
-    done = subprocess.run([*argv, *words], capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == 7
+    done = call(tmp_path, "lab", "exec", "--json", "--", "sh", "-c", "exit 7", code=7, **env)
     assert WORDS in json.loads(done.stdout)["kernel_faults"][0]

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from testctl.lab.built import built
 
+from tests import cli_commands
 from tests.test_ordinary_user import UID, USER
 
 pytestmark = pytest.mark.lab
 
-EXEC = [sys.executable, "-m", "testctl.cli.main", "lab", "exec"]
+EXEC = [*cli_commands.TESTCTL, "lab", "exec"]
 NETWORK = ["--set", "switch:receiver.rate=100mbit", "--set", "switch.delay=5ms"]
 
 
@@ -251,9 +252,7 @@ def command_plan(where: Path) -> Path:
 
 
 def call(*words: str, code: int = 0) -> str:
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+    done = cli_commands.call(Path.cwd(), *words, code=code)
     return done.stdout + done.stderr
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,8 @@ from testctl_agent.params import registry
 from testctl_agent.params.sysctls import type_of
 from testctl_agent.params.types import Never
 from testctl_agent.spec.errors import PlanError
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -110,8 +110,7 @@ def point_of(where: Path, kernel: str) -> RunPoint:
     """The plan's one point, run on a kernel."""
     plan = where / "accecn.yaml"
     plan.write_text(ACCECN, encoding="utf-8")
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(where / "run"), "--kernel", kernel]
-    said = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
+    said = call(where, "run", str(plan), "--out", "run", "--kernel", kernel, code=None)
     assert (where / "run" / "summary.json").exists(), said.stderr
     (point,) = load_run(where / "run").points
     return point

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,12 @@ from typing import Any
 import pytest
 from testctl.results import load_run
 
+from tests.cli_commands import TESTCTL, call
+
 pytestmark = pytest.mark.lab
 
 PLAN = """
-about: a small nightly runly runly run
+about: a small nightly run
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
@@ -33,11 +34,11 @@ expect:
 
 
 def argv(where: Path, *words: str) -> list[str]:
-    return [sys.executable, "-m", "testctl.cli.main", "nightly", str(where / "small.yaml"), *words]
+    return [*TESTCTL, "nightly", str(where / "small.yaml"), *words]
 
 
 def night(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(argv(where, *words), cwd=where, capture_output=True, text=True, check=False, timeout=900)
+    return call(where, "nightly", str(where / "small.yaml"), *words, code=None)
 
 
 def plan(where: Path, most: str = "1gbit") -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import nbclient
 import nbformat
 import pytest
 import testctl
+
+from tests.cli_commands import call
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
@@ -29,9 +29,8 @@ def test_the_notebook_carries_no_outputs_and_no_paths() -> None:
 @pytest.mark.lab
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")  # of the kernel's client
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(ROOT / "plans" / "one_flow.yaml")]
-    argv += ["--set", "bulk.duration=300ms", "--results", "results"]
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    words = ("--set", "bulk.duration=300ms", "--results", "results")
+    done = call(tmp_path, "run", str(ROOT / "plans" / "one_flow.yaml"), *words, code=None)
     assert done.returncode in (0, 1), done.stdout + done.stderr  # so short a flow may not fill the link
     (tmp_path / "docs").mkdir()
     shutil.copy(NOTEBOOK, tmp_path / "docs")

@@ -7,8 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from testctl.results import load_run
 from testctl_agent.spec.p4_program import P4C
 
 from controller.tests.report.reading import text_of
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -79,9 +78,7 @@ def points(where: Path, plan: str, program: str = "", entries: str = "") -> list
         shutil.copy(PROGRAMS / f"{program}.json", where)
         (where / "entries").write_text(entries)
     (where / "plan.yaml").write_text(plan.format(own=OWN.format(program=program) if program else ""))
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", "plan.yaml", "--out", "run"]
-    done = subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    call(where, "run", "plan.yaml", "--out", "run")
     found: list[dict[str, Any]] = json.loads((where / "run" / "summary.json").read_text())["points"]
     return found
 
@@ -108,10 +105,8 @@ EXAMPLE = ROOT / "examples" / "own_program"
 
 def example(where: Path, *sets: str) -> list[dict[str, Any]]:
     """The points of the example's plan, changed as --set changes it."""
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(EXAMPLE / "plan.yaml"), "--out", str(where)]
     words = [word for given in sets for word in ("--set", given)]
-    done = subprocess.run([*argv, *words], capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    call(where.parent, "run", str(EXAMPLE / "plan.yaml"), "--out", str(where), *words)
     found: list[dict[str, Any]] = json.loads((where / "summary.json").read_text())["points"]
     return found
 
@@ -128,9 +123,7 @@ def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_pa
     assert "register Mark.marked" in text_of(tmp_path / "steady" / "report.html")
     file = point.path / "records.json"
     file.write_text(file.read_text().replace('"Mark.marked": {', '"Mark.marked": 5, "other": {'))
-    argv = [sys.executable, "-m", "testctl.cli.main", "show", str(tmp_path / "steady"), point.id]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
+    done = call(tmp_path, "show", "steady", point.id, code=2)
     assert "records.json: want an object at counters.switch.program.registers.Mark.marked; got 5" in done.stderr
 
 
@@ -141,9 +134,7 @@ def test_p4_is_compiled_where_there_is_p4c(tmp_path: Path) -> None:
     more = ("switch.program=./mark.p4", "switch.entries=./after_1ms.txt")
     assert [point["digest"] for point in example(tmp_path / "p4", *more)] == [given]
     (tmp_path / "wrong.p4").write_text((EXAMPLE / "mark.p4").read_text().replace("bit<16> kind;", "bit<16> king;"))
-    argv = [sys.executable, "-m", "testctl.cli.main", "p4", "check", str(tmp_path / "wrong.p4")]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
+    done = call(tmp_path, "p4", "check", str(tmp_path / "wrong.p4"), code=2)
     assert "wrong.p4(42): [--Werror=type-error] error: Field kind is not a member" in done.stderr
 
 

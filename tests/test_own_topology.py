@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.results import load_run
 from testctl.results.provenance import plan_of
 from testctl.shrink.case import candidate, open_case, plan_text, topology_file
+
+from tests.cli_commands import call
 
 MINE = """
 parameters: {senders: {default: 1, least: 1, most: 9}}
@@ -38,9 +37,7 @@ def test_a_topology_beside_the_plan_from_the_dry_run_to_a_replay(tmp_path: Path)
     path.write_text(PLAN)
 
     def testctl(*words: str, code: int = 0) -> str:
-        argv = [sys.executable, "-m", "testctl.cli.main", *words]
-        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, env=os.environ)
-        assert done.returncode == code, done.stdout + done.stderr
+        done = call(tmp_path, *words, code=code)
         return done.stdout + done.stderr
 
     assert "1 point" in testctl("plan", "plans/own.yaml")

@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from testctl.lab.packetdrill import GIVEN
 from testctl.system.temporary import temporary
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 real = pytest.mark.skipif(
@@ -45,11 +46,8 @@ CONNECT = """
 """
 
 
-def packetdrill(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+def packetdrill(*words: str, code: int = 0, **environment: object) -> subprocess.CompletedProcess[str]:
+    return call(Path.cwd(), "packetdrill", *words, code=code, **environment)
 
 
 @pytest.fixture
@@ -121,18 +119,13 @@ def test_helpers_of_a_script_below_tmp() -> None:
         (home / "scripts" / "b.pkt").write_text(
             f"--ip_version=ipv4 2>/dev/null\necho a warning >&2; echo '{why}' >&2; exit 1\n"
         )
-        argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", str(home / "scripts")]
-        env = os.environ | {GIVEN: str(program)}
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=env)
-    assert done.returncode == 3, done.stdout + done.stderr
+        done = packetdrill(str(home / "scripts"), code=3, **{GIVEN: program})
     assert "2 scripts, 2 cases: 1 passed, 0 failed, 1 could not be run" in done.stdout
     assert f"! b.pkt ipv4: {why}\n    a warning\n" in done.stdout
     assert done.stderr.splitlines()[0] == f"! b.pkt ipv4: {why}"
 
 
 def test_no_packetdrill(scripts: Path) -> None:
-    argv = [sys.executable, "-m", "testctl.cli.main", "packetdrill", str(scripts)]
-    env = os.environ | {GIVEN: str(scripts / "none")}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, env=env)
-    assert (done.returncode, done.stdout) == (3, "")
+    done = packetdrill(str(scripts), code=3, **{GIVEN: scripts / "none"})
+    assert done.stdout == ""
     assert done.stderr.startswith("TESTCTL_PACKETDRILL: want the program packetdrill; got ")

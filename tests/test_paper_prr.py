@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.results import RunPoint, load_run
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -56,10 +55,7 @@ def sent(point: RunPoint) -> tuple[list[str], float]:
 def test_heavy_loss_holds_rate_halving_back(tmp_path: Path) -> None:
     plan = tmp_path / "heavy.yaml"
     plan.write_text(PLAN, encoding="utf-8")
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    call(tmp_path, "run", str(plan), "--out", "run", TMPDIR=tmp_path)
     found = {}
     for point in load_run(tmp_path / "run").points:
         (cc,) = (value for _, name, value in point.point["tuples"] if name == "cc")

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from controller.tests.report.reading import text_of
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -34,9 +33,8 @@ expect:
 
 
 def papers(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", "papers", str(where / "short.yaml"), "--out", str(where / "out")]
-    environment = os.environ | {"TMPDIR": str(where)}
-    return subprocess.run([*argv, *words], capture_output=True, text=True, timeout=300, check=False, env=environment)
+    argv = ["papers", str(where / "short.yaml"), "--out", str(where / "out"), *words]
+    return call(Path.cwd(), *argv, code=None, TMPDIR=where)
 
 
 def test_a_plan_becomes_a_scorecard(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.lab.built import built
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -42,8 +43,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def releases(where: Path, *words: str, kernels: str = "6.1,6.12") -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", "releases", "small.yaml", "--kernels", kernels, "--out", "site"]
-    return subprocess.run([*argv, *words], cwd=where, capture_output=True, text=True, check=False, timeout=600)
+    return call(where, "releases", "small.yaml", "--kernels", kernels, "--out", "site", *words, code=None)
 
 
 def test_groups_pages_and_exit_codes(place: Path) -> None:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.plan import load_plan
+
+from tests import cli_commands
 
 PLAN = """
 topology: pair
@@ -27,10 +27,7 @@ tuples:
 
 
 def call(where: Path, *words: str, code: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "testctl.cli.main", *words], cwd=where, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    done = cli_commands.call(where, *words, code=code)
     return done.stdout + done.stderr
 
 

@@ -24,6 +24,8 @@ from testctl.results import load_run
 from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.lab import LabTestbed
 
+from tests import cli_commands
+
 pytestmark = pytest.mark.lab
 
 PLAN = """
@@ -49,19 +51,14 @@ def plan(where: Path, kernel: str = '"6.12"', cc: str = "cubic", duration: str =
 
 
 def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=600, check=False, env=own(where))
-
-
-def own(where: Path) -> dict[str, str]:
-    """An environment in which paths distinguish the labs of this test from all others."""
-    return os.environ | {"TMPDIR": str(where)}
+    """With a TMPDIR that distinguishes the labs of this test from all others."""
+    return cli_commands.call(where, *words, code=None, TMPDIR=where)
 
 
 def start(where: Path, *words: str) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(argv, cwd=where, stdout=pipe, stderr=pipe, text=True, env=own(where))
+    argv, pipe = [*cli_commands.TESTCTL, *words], subprocess.PIPE
+    env = os.environ | {"TMPDIR": str(where)}
+    return subprocess.Popen(argv, cwd=where, stdout=pipe, stderr=pipe, text=True, env=env)
 
 
 def summary(run: Path) -> dict[str, Any]:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.results import load_run
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -24,11 +23,7 @@ PUBLISHED = {
 
 
 def test_all_three_rows(tmp_path: Path, release: str) -> None:
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(PLAN), "--out", str(tmp_path / "run")]
-    argv += ["--set", f'hosts.kernel="{release}"']
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    call(tmp_path, "run", str(PLAN), "--out", "run", "--set", f'hosts.kernel="{release}"', TMPDIR=tmp_path)
     rows = []
     for point in load_run(tmp_path / "run").points:
         table = point.packets(["where", "direction", "out", "ack", "length", "retrans", "sack1_start"])

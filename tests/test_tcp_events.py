@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,8 @@ import pytest
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries, tcp_events, traced_events
 from testctl.records import Records, digest_of
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -38,10 +37,7 @@ def points(release: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Reco
     """The records without and with the trace."""
     where = tmp_path_factory.mktemp("run")
     (where / "plan.yaml").write_text(PLAN.replace("KERNEL", f'"{release}"'))
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", "plan.yaml", "--out", "run", "--jobs", "1"]
-    environment = os.environ | {"TMPDIR": str(where)}
-    done = subprocess.run(argv, cwd=where, env=environment, capture_output=True, text=True, timeout=900, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    call(where, "run", "plan.yaml", "--out", "run", "--jobs", "1", TMPDIR=where)
     found = [Records.load(path.parent) for path in (where / "run").glob("**/records.json")]
     (without,) = (one for one in found if one.tcp_events is None)
     (traced,) = (one for one in found if one.tcp_events is not None)

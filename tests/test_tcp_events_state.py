@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -16,6 +13,8 @@ from testctl.metrics.core.view import view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_events
 from testctl.records import Records, digest_of
 from testctl.records.schema import BBR_PHASES, SENDER_COLUMNS, TCP_LIMITS, Array
+
+from tests.cli_commands import call
 
 pytestmark = pytest.mark.lab
 
@@ -56,9 +55,7 @@ Runs = dict[str, tuple[Records, Records, Records]]
 def records_of(where: Path, text: str) -> dict[str, Records]:
     where.mkdir()
     (where / "plan.yaml").write_text(text)
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", "plan.yaml", "--out", "run", "--jobs", "1"]
-    environment = os.environ | {"TMPDIR": str(where)}
-    done = subprocess.run(argv, cwd=where, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    done = call(where, "run", "plan.yaml", "--out", "run", "--jobs", "1", code=None, TMPDIR=where)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = [Records.load(path.parent) for path in (where / "run").glob("**/records.json")]
     return {_name(records): records for records in found}

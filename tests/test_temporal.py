@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,8 @@ import pytest
 import yaml
 from testctl.core.temporal import EVENTS, SIGNALS
 from testctl.results import Run, load_run
+
+from tests.cli_commands import call
 
 PAGE = (Path(__file__).parents[1] / "docs" / "plans.md").read_text(encoding="utf-8")
 SECTION = PAGE[PAGE.index("\n## Over time\n") : PAGE.index("\n## Figures\n")]
@@ -42,20 +41,8 @@ def example(release: str, *more: Mapping[str, Any]) -> str:
 
 def run(where: Path, text: str) -> tuple[Run, str, int]:
     (where / "plan.yaml").write_text(text, encoding="utf-8")
-    argv = [
-        sys.executable,
-        "-m",
-        "testctl.cli.main",
-        "run",
-        "plan.yaml",
-        "--results",
-        "runs",
-        "--jobs",
-        "1",
-        "--resume",
-    ]
-    environment = os.environ | {"TMPDIR": str(where)}
-    done = subprocess.run(argv, cwd=where, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    words = ("run", "plan.yaml", "--results", "runs", "--jobs", "1", "--resume")
+    done = call(where, *words, code=None, TMPDIR=where)
     return load_run(where / "runs" / "latest"), done.stdout + done.stderr, done.returncode
 
 

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +12,8 @@ from testctl.report.point_page import point_page
 from testctl.report.sweep import axis_of
 from testctl.results import load_run
 from testctl.shrink.case import open_case
+
+from tests.cli_commands import call
 
 PLAN = """
 topology: pair
@@ -35,10 +34,7 @@ expect:
 def test_from_the_plan_to_the_report(tmp_path: Path) -> None:
     plan = tmp_path / "values.yaml"
     plan.write_text(PLAN, encoding="utf-8")
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    made = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False, env=environment)
-    assert made.returncode == 0, made.stdout + made.stderr
+    call(tmp_path, "run", str(plan), "--out", "run", TMPDIR=tmp_path)
     run = load_run(tmp_path / "run")
     values = {tuple(text for _, _, text in point.tuples): point for point in run.points}
     assert [key[:3] for key in values] == [

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from testctl.report import write_report
 
 from controller.tests.serve.conftest import make_run
 from controller.tests.support.synthetic_sweep import make_sweep
+from tests.cli_commands import TESTCTL, call
 from tools.bench_serve import CHROMIUM
 from tools.bench_serve import PLAN as FLOW
 
@@ -72,8 +72,7 @@ def run(results: Path, name: str, plan: str) -> Path:
     file = results.parent / f"{name}.yaml"
     file.write_text(plan, encoding="utf-8")
     out = results / f"20260101T12000{len(list(results.iterdir()))}Z-{name}"
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(file), "--out", str(out)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False)
+    done = call(results.parent, "run", str(file), "--out", str(out), code=None)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     return out
 
@@ -81,7 +80,7 @@ def run(results: Path, name: str, plan: str) -> Path:
 @contextmanager
 def serving(results: Path, *words: str) -> Iterator[list[str]]:
     """The lines that `testctl serve` prints; it runs until the end."""
-    argv = [sys.executable, "-m", "testctl.cli.main", "serve", "--results", str(results), "--port", "0", *words]
+    argv = [*TESTCTL, "serve", "--results", str(results), "--port", "0", *words]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -7,7 +7,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ import pytest
 from testctl.plan import load_plan
 from testctl.results import load_run
 from testctl.system import checkout
+
+from tests import cli_commands
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -31,8 +32,7 @@ SET = ("ends.cc=dctcp_bug", "sender.htb_ecn_threshold=3kB", "bulk.bytes=20MB", "
 
 
 def call(where: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", *words]
-    return subprocess.run(argv, cwd=where, capture_output=True, text=True, timeout=3600, check=False)
+    return cli_commands.call(where, *words, code=None, timeout_s=3600)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_the_bug_is_named(failing: tuple[Path, str]) -> None:
 def test_an_interrupted_search_goes_on_later(failing: tuple[Path, str]) -> None:
     """Ctrl-C after two trials: the plan of what was found is there; --max-runs 1 ends it again, after one run more."""
     where, point = failing
-    argv = [sys.executable, "-m", "testctl.cli.main", "shrink", "run", point, "--out", "stopped"]
+    argv = [*cli_commands.TESTCTL, "shrink", "run", point, "--out", "stopped"]
     with subprocess.Popen(argv, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as search:
         assert search.stderr is not None
         lines = iter(search.stderr)
