@@ -51,12 +51,23 @@ def newest(where: Path) -> dict[str, Any]:
 
 
 def test_two_nights_are_the_same_and_a_failure_comes_first_in_the_next(tmp_path: Path) -> None:
+    """Between the two one with other tuples, which is a series of its own."""
     plan(tmp_path)
     first = night(tmp_path, "--budget", "1h", "--jobs", "2")
     assert first.returncode == 0, first.stdout + first.stderr
     assert "the first nightly run of this plan here" in first.stdout
     one = newest(tmp_path)
     assert one["nightly"]["ended_by"] == "all points run"
+    assert one["nightly"]["since"] is None
+    words = ("--set", "hosts.cc=reno", "--without", "switch.delay")
+    between = night(tmp_path, "--budget", "1h", *words)
+    assert between.returncode == 0, between.stdout + between.stderr
+    other = newest(tmp_path)
+    assert other["nightly"]["since"] is None
+    assert all(word in other["reproduce"] for word in words)
+    like = night(tmp_path, "--like", f"results/{other['run']}")
+    assert like.returncode == 2
+    assert "want a run with the same --testbed, --set and --without; it was made by: testctl nightly" in like.stderr
     second = night(tmp_path, "--budget", "1h", "--jobs", "2", "--captures")
     assert second.returncode == 0, second.stdout + second.stderr
     two = newest(tmp_path)
@@ -66,7 +77,7 @@ def test_two_nights_are_the_same_and_a_failure_comes_first_in_the_next(tmp_path:
     assert f"since {one['run']}" in second.stdout
     assert f"no difference: {len(one['points'])} points with the same digests" in second.stdout
     kept = [len(run.points[0].captures()) for run in map(load_run, sorted((tmp_path / "results").glob("2*")))]
-    assert kept == [0, 2]
+    assert kept == [0, 0, 2]
 
     plan(tmp_path, most="30mbit")  # not at 100 Mb/s
     third = night(tmp_path, "--budget", "1h", "--jobs", "2", "--json")
@@ -122,16 +133,3 @@ def test_a_budget_that_holds_nothing_and_words_that_are_wrong(tmp_path: Path) ->
         done = night(tmp_path, *words)
         assert done.returncode == 2, done.stdout + done.stderr
         assert want in done.stderr
-
-
-def test_a_night_with_other_tuples_is_a_series_of_its_own(tmp_path: Path) -> None:
-    plan(tmp_path)
-    for words, since in (((), None), (("--set", "hosts.cc=reno", "--without", "switch.delay"), None), ((), 0)):
-        done = night(tmp_path, "--budget", "1h", *words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        runs = sorted(path.name for path in (tmp_path / "results").glob("2*"))
-        assert newest(tmp_path)["nightly"]["since"] == (None if since is None else runs[since])
-        assert all(word in newest(tmp_path)["reproduce"] for word in words)
-    other = night(tmp_path, "--like", str(tmp_path / "results" / runs[1]))
-    assert other.returncode == 2
-    assert "want a run with the same --testbed, --set and --without; it was made by: testctl nightly" in other.stderr
