@@ -52,8 +52,10 @@ class Suite:
         pytest = [sys.executable, "-m", "pytest", *self.paths, *self.arguments]
         pytest += [f"--ignore={self.ignored}"] if self.ignored else []
         parallel = ["-n", testers, "--dist", "worksteal"]
+        # What pytest compiles is kept, whatever the environment says: five processes import all modules of the tests.
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | self.environment
         codes = [
-            subprocess.run([*pytest, *arguments], cwd=ROOT, env=os.environ | self.environment, check=False).returncode
+            subprocess.run([*pytest, *arguments], cwd=ROOT, env=environment, check=False).returncode
             for arguments in (["-m", f"alone and {self.marks}"], ["-m", f"not alone and {self.marks}", *parallel])
         ]
         return all(code in (0, NO_TEST) for code in codes)
