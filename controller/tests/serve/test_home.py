@@ -126,6 +126,9 @@ def test_a_night_names_the_points_that_the_night_before_had(tmp_path: Path, made
     assert said["text"] == "no change in the 1 point of both, 1 point less"
     assert said["share"] == "1 of 3 points were run: more were not expected to fit into the time"
     assert said["less"] == [left["id"]]
+    path.write_text(json.dumps(summary | {"points": [left | {"id": "new"}], "nightly": entry}), encoding="utf-8")
+    said = Runs(tmp_path).page(path.parent.name)["night"]
+    assert said["text"] == "no point of the run before, 2 points less"
 
 
 def test_a_point_whose_tuples_are_none_is_refused(tmp_path: Path, made: Made) -> None:

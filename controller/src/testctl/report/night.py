@@ -49,7 +49,7 @@ def changed(before: Results, now: Results, exact: bool, points: Sequence[WithTup
     ]
     if not any(parts):
         there = f" in the {_points(len(both))} of both" if more or less else ""
-        parts = [("no change" if exact else "no other verdict") + there]
+        parts = [("no change" if exact else "no other verdict") + there if both else "no point of the run before"]
     parts += [f"{_points(more)} more" if more else "", f"{_points(less)} less" if less else ""]
     differ = [point for point, (was, became) in both.items() if (was != became if exact else was[0] != became[0])]
     shared = in_common([point for point in points if point.id in both], differ)
