@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from testctl.cli.main import app
-from testctl.mutate.campaign import begin
+from testctl.mutate.campaign import begin, in_turn
 from testctl.mutate.detect import Record, most_changed
 from testctl.mutate.draw import Mutant
 from testctl.mutate.operators import Site
@@ -46,6 +46,13 @@ def test_seen_has_two_bits_for_each_mutant() -> None:
     assert [number for number in range(1, 20) if ran.differs(number)] == [4, 7]
     again = Ran.from_json(json.loads(json.dumps(ran.to_json())))
     assert again == ran
+
+
+def test_each_plan_has_its_turn_among_the_points() -> None:
+    best = [(0, "a"), (0, "b"), (0, "c"), (1, "d"), (0, "e"), (2, "f"), (1, "g")]
+    assert "".join(point for _, point in in_turn(best)) == "abdcfeg"
+    assert in_turn(best[:3]) == best[:3]
+    assert in_turn([]) == []
 
 
 def mutant(number: int, operator: str = "constant") -> Mutant:

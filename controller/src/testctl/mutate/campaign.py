@@ -13,6 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -142,7 +143,7 @@ class Bench:
                 yield record
 
     def _order(self, mutant: Mutant) -> list[At]:
-        """The points where a mutant gives another value, the most promising for its time first.
+        """The points where a mutant gives another value, the most promising for their time and each plan's in turn.
 
         Promising: mutants were often detected there, which counts more for the same function.
         """
@@ -153,7 +154,7 @@ class Bench:
             return detected / (self.tries[at] + 2) / max(usual[at].wall_s, 0.1)
 
         own = (at for at in usual if not self.own or at[0] == mutant.number - 1)
-        return sorted((at for at in own if usual[at].differs(mutant.number)), key=worth, reverse=True)
+        return in_turn(sorted((at for at in own if usual[at].differs(mutant.number)), key=worth, reverse=True))
 
     def _count(self, record: Record) -> None:
         """Keep a record, for the order of later mutants' points too."""
@@ -169,6 +170,19 @@ class Bench:
         where = f"{site.file.rpartition('/')[2]}:{site.line} {site.operator}"
         left = "" if left_s == float("inf") else f", {max(0, round(left_s / 60))} min left"
         return f"[{done}/{len(self.mutants)}] {where} … {record.verdict} {record.wall_s:.1f} s{left}"
+
+
+def in_turn(best: Sequence[At]) -> list[At]:
+    """The points in this order, and between them the first of each plan, then the second of each, and so on.
+
+    Points of a plan are alike, and what one plan does not show another may.
+    """
+    counts, rank = Counter[int](), dict[At, int]()
+    for at in best:
+        rank[at] = counts[at[0]]
+        counts[at[0]] += 1
+    turns = sorted(best, key=rank.__getitem__)
+    return list(dict.fromkeys(chain.from_iterable(zip(best, turns, strict=True))))
 
 
 def _append(file: IO[str], line: Mapping[str, Any]) -> None:
