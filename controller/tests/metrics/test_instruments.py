@@ -225,3 +225,14 @@ def test_a_trace_that_the_kernel_contradicts_makes_the_point_invalid(tmp_path: P
     records.memo.clear()
     records.counters["sender"]["snmp"]["TcpExt.TCPLossProbes"] += 1
     assert instruments_agree(records) == ["sender: loss_probes: 1 by its trace, 2 by its kernel (TcpExt.TCPLossProbes)"]
+
+
+def test_challenge_acks_of_either_end_count(tmp_path: Path) -> None:
+    """RFC 5961: a sender answers an ACK from before its window with one, a receiver a RST."""
+    records = counted(tmp_path)
+    for host, number in (("sender", 2), ("receiver", 3)):
+        records.counters[host] = {"snmp": {"TcpExt.TCPChallengeACK": number, "TcpExt.TCPOFOQueue": number}}
+    got = analyse(records).metrics["bulk"]
+    assert (got["kernel_challenge_ack"], got["kernel_ofo_queue"]) == (5, 3)
+    records = counted(tmp_path)
+    assert np.isnan(analyse(records).metrics["bulk"]["kernel_challenge_ack"]), "the receiver's is not known"

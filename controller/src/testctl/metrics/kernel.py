@@ -4,7 +4,8 @@ before.
 
 A kernel counts by host (network namespace) and not by flow: all connections of the host, whichever end of them it is.
 `kernel_loss_probes` is TcpExt.TCPLossProbes: the kernel's name in small letters and without TCP before it, of the host
-that sends the flow's data or of the one that receives it, as stated with each.  A name that a kernel lacks is NaN.
+that sends the flow's data, of the one that receives it, or of both, as stated with each.  A name that a kernel
+lacks is NaN.
 """
 
 from __future__ import annotations
@@ -77,11 +78,15 @@ _RECEIVER = {
     "TcpExt.TCPToZeroWindowAdv": "times that the window was closed",
     "TcpExt.TCPFromZeroWindowAdv": "times that the window was opened again",
     "TcpExt.TCPBacklogDrop": "segments dropped as the socket's backlog was full",
-    "TcpExt.TCPChallengeACK": "challenge ACKs (RFC 5961)",
-    "TcpExt.PAWSEstab": "segments dropped for an old time stamp (PAWS)",
     "TcpExt.ListenDrops": "connections dropped at the listening socket",
     "TcpExt.ListenOverflows": "of these, because its accept queue was full",
+    "TcpExt.OfoPruned": "times that segments behind a gap were dropped for want of memory",
 }
+_BOTH = {
+    "TcpExt.TCPChallengeACK": "challenge ACKs (RFC 5961)",
+    "TcpExt.PAWSEstab": "segments dropped for an old time stamp (PAWS)",
+}
+"""What either end may count as often: the sum of both."""
 
 
 def _name(counter: str) -> str:
@@ -90,7 +95,7 @@ def _name(counter: str) -> str:
     return "kernel_" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-_NAMES = {counter: _name(counter) for counter in (*_SENDER, *_RECEIVER)}
+_NAMES = {counter: _name(counter) for counter in (*_SENDER, *_RECEIVER, *_BOTH)}
 
 SPEC = MetricSpec(
     name="kernel",
@@ -98,7 +103,7 @@ SPEC = MetricSpec(
     needs="counters",
     values=tuple(
         MetricInfo(_NAMES[counter], "", f"{counter} of the {end}: {what}")
-        for end, counters in (("sender", _SENDER), ("receiver", _RECEIVER))
+        for end, counters in (("sender", _SENDER), ("receiver", _RECEIVER), ("two ends", _BOTH))
         for counter, what in counters.items()
     ),
 )
@@ -106,5 +111,7 @@ SPEC = MetricSpec(
 
 def compute(records: Records, flow: str) -> dict[str, Number]:
     seen = view(records, flow)
-    ends = ((records.snmp(seen.sender), _SENDER), (records.snmp(seen.receiver), _RECEIVER))
-    return {_NAMES[counter]: snmp.get(counter, NAN) for snmp, counters in ends for counter in counters}
+    sender, receiver = records.snmp(seen.sender), records.snmp(seen.receiver)
+    ends = ((sender, _SENDER), (receiver, _RECEIVER))
+    numbers: dict[str, Number] = {_NAMES[name]: snmp.get(name, NAN) for snmp, names in ends for name in names}
+    return numbers | {_NAMES[name]: sender.get(name, NAN) + receiver.get(name, NAN) for name in _BOTH}
