@@ -321,6 +321,14 @@ def test_after_an_idle_time_the_window_is_halved_for_every_rto(at_ms: int, cwnd:
     assert not violations("window-after-idle", FIRST, trace=sent + acked + in_flight)
 
 
+def test_a_fin_behind_a_gap_came_out_of_order() -> None:
+    text = HELLO + "20000 a < A 1000:2000 ack 0\n21000 a < FA 2000:2000 ack 0\n"
+    right = {"segs_out": 2, "segs_in": 3, "data_segs_in": 1, "bytes_acked": 1, "rcv_ooopack": 2}
+    for more in (0, 1):
+        taken = {"time_ns": 90_000_000, "state": 1} | right | {"rcv_ooopack": 2 - more}
+        assert found("info-counts", text, samples=sample(**taken)).count == more
+
+
 def test_tcp_info_counts_syns_that_were_sent_again() -> None:
     """The end that opened the connection counts each; of the other one a SYN-ACK counts only if it is sent again."""
     opens = HELLO.replace("0     a > S win 64000", "0 a > S win 64000\n1000 a > S win 64000")

@@ -19,8 +19,8 @@ SPEC = RuleSpec(
     needs=("start", "order", "packets"),
     quote="The number of segments sent containing a positive length data segment",
     linux="Judged are samples of tcp_info.  Who opened the connection counts its SYN as a byte acknowledged; the other "
-    "end counts no SYN-ACK as sent, and one SYN as received.  rcv_ooopack counts what came above a gap, twice if it "
-    "came twice.",
+    "end counts no SYN-ACK as sent, and one SYN as received.  rcv_ooopack counts what came above a gap, a FIN "
+    "too, and twice if it came twice.",
 )
 
 
@@ -59,5 +59,5 @@ def _counts(trace: Trace) -> dict[str, Ints]:
         "total_retrans": total(segs, sent_again),
         "bytes_acked": trace.highest(trace["ack"], ~out & trace.has(ACK), inclusive=True) + opened,
         "bytes_received": trace.arrived_to,
-        "rcv_ooopack": total(segs, ~out & data & (trace["seq"] > trace.rcv_nxt)),
+        "rcv_ooopack": total(segs, ~out & ~syn & (trace.end > trace["seq"]) & (trace["seq"] > trace.rcv_nxt)),
     }
