@@ -70,9 +70,12 @@ def test_a_point_is_worse_by_what_decides_it(
     assert one_direction(tmp_path, *points, **more) == (want, want == "worse")
 
 
-def test_the_verdict_decides_before_all_metrics(tmp_path: Path) -> None:
-    now = replace(POINT, verdict="pass", metrics={"throughput_bps": 0.5e9})
-    assert one_direction(tmp_path, replace(POINT, verdict="fail"), now, **EXPECTED) == ("better", False)
+def test_a_better_verdict_hides_no_metric_that_decides(tmp_path: Path) -> None:
+    failed, now = replace(POINT, verdict="fail"), replace(POINT, verdict="pass")
+    assert one_direction(tmp_path / "passes", failed, now) == ("better", False)
+    slower = replace(now, metrics={"throughput_bps": 0.5e9})
+    assert one_direction(tmp_path / "slower", failed, slower) == ("worse", True)
+    assert one_direction(tmp_path / "fails", now, replace(failed, metrics={"throughput_bps": 2e9})) == ("worse", True)
 
 
 def test_a_shorter_wait_of_the_application_is_no_improvement(tmp_path: Path) -> None:

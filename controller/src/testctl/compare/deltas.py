@@ -82,22 +82,23 @@ class Changed(Protocol):
 
 
 def decided(verdict: Direction, changed: Sequence[Changed], expected: Sequence[str]) -> Direction:
-    """The direction of a point: its verdict's; where that did not change, "worse" if a metric that decides is worse.
+    """The direction of a point: worse if its verdict or a metric that decides is, else better if one of them is.
 
     The expected metrics decide, the key metrics and REQUESTS.  Where of a flow's stalls only those changed in which the
     application had nothing to send, they decide nothing unless they are expected.
     """
-    if verdict != "other":
-        return verdict
     causes = [(change.flow, change.metric.startswith("stall_application_")) for change in changed
               if change.metric.startswith("stall_") and change.metric not in _STALLS]  # fmt: skip
     own = {flow for flow, _ in causes if (flow, False) not in causes}
     deciding = {*places(expected), *REQUESTS}
     directions = {
-        change.direction
-        for change in changed
-        if change.metric in deciding
-        and (change.metric in expected or change.metric not in _STALLS or change.flow not in own)
+        verdict,
+        *(
+            change.direction
+            for change in changed
+            if change.metric in deciding
+            and (change.metric in expected or change.metric not in _STALLS or change.flow not in own)
+        ),
     }
     return "worse" if "worse" in directions else "better" if "better" in directions else "other"
 
