@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from testctl.records.schema import TCP_INFO, names_column
+from testctl.core.outcome import Outcome
 
 from controller.tests.rules.conversation import HELLO, found
-from controller.tests.rules.traced import FIRST, SENT, burst, events, violations
+from controller.tests.rules.traced import FIRST, SENT, burst, events, sample, violations
 
 FLIGHT = HELLO + burst(10000, 0, 9)
 NINE = "10000 send open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 0 delivered 1\n"
@@ -225,14 +225,6 @@ def test_a_gap_that_sack_shows_is_disorder(state: str, sack: str, count: int) ->
     assert violations("sacked-is-disorder", text, trace=NINE + FIRST_ACK.replace("open", state)) == count
 
 
-def sample(**values: int) -> pa.Table:
-    """A sample of host a, all other values 0."""
-    columns = {name: pa.array([values.get(name, 0)], pa.int64()) for name in TCP_INFO.names}
-    columns |= {"where": names_column(np.zeros(1, np.int64), ["a"]), "flow": names_column(np.zeros(1, np.int64), ["f"])}
-    columns["conn"] = pa.array([0], pa.int16())
-    return pa.table(columns, schema=TCP_INFO)
-
-
 @pytest.mark.parametrize(
     ("rto", "more", "count"),
     [
@@ -257,9 +249,10 @@ def test_the_rto_is_srtt_and_the_minimum(rto: int, more: dict[str, int], count: 
 
 @pytest.mark.parametrize(("ato", "count"), [(0, 0), (39, 1), (40, 0), (210, 0), (211, 1)])
 def test_a_delayed_ack_waits_40_ms_at_least_and_an_rto_at_most(ato: int, count: int) -> None:
-    """tcp_event_data_recv()."""
+    """tcp_event_data_recv(), where what arrived is not known."""
+    more: dict[str, Any] = {"settings": {"a": {"kernel": "6.1"}}, "outcome": Outcome()}
     taken = sample(time_ns=90_000_000, state=1, ato=1000 * ato, rto=210_000)
-    assert found("delayed-ack-time", HELLO + "20000 a < PA 0:1000 ack 0\n", samples=taken).count == count
+    assert found("delayed-ack-time", HELLO + "20000 a < PA 0:1000 ack 0\n", samples=taken, **more).count == count
 
 
 @pytest.mark.parametrize(

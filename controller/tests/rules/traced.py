@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from testctl.records.schema import SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_STATES, names_column
+from testctl.records.schema import SENDER_COLUMNS, TCP_EVENT_NAMES, TCP_EVENTS, TCP_INFO, TCP_STATES, names_column
 
 from controller.tests.rules.conversation import HELLO, found
 
@@ -21,7 +21,8 @@ def burst(time_us: int, first: int, count: int) -> str:
 
 
 def events(text: str, host: str = "a", flow: str = "f") -> pa.Table:
-    """TIME_US EVENT STATE una N nxt N cwnd N ssthresh N pipe N prior N delivered N srtt US: a line each."""
+    """TIME_US EVENT STATE una N nxt N cwnd N ssthresh N pipe N prior N delivered N srtt US limited N rate BPS: a line
+    each; limited is a place in TCP_LIMITS."""
     rows = [line.split() for line in text.strip().splitlines() if line.strip()]
     values = [dict(zip(row[3::2], map(int, row[4::2]), strict=True)) for row in rows]
     columns: dict[str, Any] = {
@@ -30,6 +31,8 @@ def events(text: str, host: str = "a", flow: str = "f") -> pa.Table:
         "srtt_us": [value.get("srtt", 10_000) for value in values],
         "state": [TCP_STATES.index(row[2]) for row in rows],
         **dict.fromkeys(SENDER_COLUMNS, [-1] * len(rows)),
+        "limited_by": [value.get("limited", -1) for value in values],
+        "pacing_rate_bps": [value.get("rate", -1) for value in values],
     }
     names = {"una": "snd_una", "nxt": "snd_nxt", "prior": "prior_pipe"}
     for name in ("una", "nxt", "cwnd", "ssthresh", "pipe", "prior", "delivered"):
@@ -44,6 +47,14 @@ def events(text: str, host: str = "a", flow: str = "f") -> pa.Table:
         ],
         schema=TCP_EVENTS,
     )
+
+
+def sample(**values: int) -> pa.Table:
+    """A sample of tcp_info of host a, all other values 0."""
+    columns = {name: pa.array([values.get(name, 0)], pa.int64()) for name in TCP_INFO.names}
+    columns |= {"where": names_column(np.zeros(1, np.int64), ["a"]), "flow": names_column(np.zeros(1, np.int64), ["f"])}
+    columns["conn"] = pa.array([0], pa.int16())
+    return pa.table(columns, schema=TCP_INFO)
 
 
 def violations(rule: str, text: str, *, trace: str = "", cc: str = "reno", **settings: Any) -> int:

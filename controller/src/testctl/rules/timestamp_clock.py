@@ -44,8 +44,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
 
 
 def _turn_ns(trace: Trace) -> Ints:
-    """For each row twice the time between the last two bursts: the pace held the later one back no longer than that."""
+    """For each row twice the time between the last two bursts: the pace held the later one back no longer than that.
+
+    Behind a single burst any time, as nothing shows the pace.
+    """
     time, sent = trace["time_ns"], trace.out & trace.data
     last = trace.latest(sent)
     begins = sent & (last >= 0) & (time > time[last])
-    return np.asarray(np.where((at := trace.latest(begins)) >= 0, 2 * (time[at] - time[last[at]]), 0))
+    unknown = np.where(last >= 0, _LONGEST_NS, 0)
+    return np.asarray(np.where((at := trace.latest(begins)) >= 0, 2 * (time[at] - time[last[at]]), unknown))

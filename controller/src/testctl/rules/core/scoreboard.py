@@ -178,6 +178,19 @@ class Scoreboard:
         return np.maximum(self.trace.highest(column, column >= 0, self.again), -1)
 
     @cached_property
+    def newest(self) -> Ints:
+        """Likewise for every row, with what the row brings; -1: nothing was reported.
+
+        What was sent again less than the shortest RTT before may be the original: RFC 8985, 6.2, step 2.
+        """
+        _, ack, row, _ = self._pieces
+        took = (self.trace["time_ns"][ack] - self.trace["time_ns"][row]) // 1000
+        sure = ~self.again[row] | (took >= self.rtt_min[ack] // 1000)
+        ack, row = ack[sure], row[sure]
+        column = self._by_ack(row, ack, -1, np.maximum)
+        return np.maximum(self.trace.highest(column, column >= 0, inclusive=True), -1)
+
+    @cached_property
     def _sizes(self) -> Ints:
         """The numbers of each of `_pieces`."""
         piece = self._pieces[0]
@@ -329,12 +342,17 @@ class Scoreboard:
     def evidence(self) -> Bools:
         """Retransmissions after ACKs that speak of a loss, however little; the others are by a timer, or wrong.
 
-        Data above has been SACKed, data sent later has been acknowledged, or three duplicate ACKs came.
+        Data above has been SACKed, data sent later has been acknowledged, or three duplicate ACKs came; without SACK
+        they count since that segment was sent last, as a partial ACK of a recovery repeats (RFC 6582).
         """
         trace = self.trace
         sacked = self.sack_top > trace["seq"]
         overtaken = (self.last_sent >= 0) & (self.delivered_sent > self.last_sent)
-        return np.asarray(self.again & (sacked | overtaken | (self.duplicates >= 3) | (self.last_sent < 0)))
+        rows, _ = trace.others("sack1_end")
+        plain = self.again & ~trace.anywhere(trace.sparse(rows, self.acks[rows]))
+        repeats = trace.count(trace["segs"], self.repeats) if plain.any() else np.zeros(len(trace), np.int64)
+        partial = plain & (self.last_sent >= 0) & (repeats - repeats[self.last_sent] >= 3)
+        return np.asarray(self.again & (sacked | overtaken | partial | (self.duplicates >= 3) | (self.last_sent < 0)))
 
     @cached_property
     def by_timer(self) -> Bools:

@@ -48,6 +48,12 @@ def rack(trace: Trace) -> bool:
     return bool(sysctl(trace, "tcp_recovery", 1) & 1) or kernel(trace) >= (6, 17)
 
 
+def reordered(trace: Trace) -> bool:
+    """Whether a sender of the host saw a reordering, after which RACK waits before it takes a segment for lost."""
+    counted = trace.records.snmp(trace.host)
+    return any(counted.get(f"TcpExt.TCP{name}Reorder") for name in ("SACK", "Reno", "TS"))
+
+
 @once
 def timers(trace: Trace) -> Bools:
     """Retransmissions by a timer: without ACKs that speak of a loss, or of the head so long after them, with nothing

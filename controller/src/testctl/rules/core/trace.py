@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
+from testctl_agent.spec.fate import UNSUMMED, parse
 
 from testctl.records import Records
 from testctl.records.schema import RST, SENDER_COLUMNS, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
@@ -86,8 +87,8 @@ class Trace(Rows):
     @cached_property
     def incomplete(self) -> str:
         """Why TCP may not have kept all packets that arrive; "": it has."""
-        fates = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
-        if any("corrupt" in fate or "trim" in fate for fate in fates):
+        texts = [str(values["fate"]) for values in self.records.point.settings.values() if "fate" in values]
+        if any(fate.action in UNSUMMED and fate.flow == self.flow for text in texts for fate in parse(text)):
             return "packets are corrupted on the way"
         counted = self.records.snmp(self.host)
         dropped = [(name, why) for name, why in _DROPPED.items() if counted.get(f"TcpExt.{name}")]
@@ -151,7 +152,7 @@ class Trace(Rows):
         if not len(rows):
             return {}
         rows = rows[np.argsort(numbers_of(table, "conn")[rows], kind="stable")]
-        others = ("flow", "where", "event", "source", *SENDER_COLUMNS)
+        others = {"flow", "where", "event", "source", *SENDER_COLUMNS} - {"limited_by", "pacing_rate_bps"}
         names = [name for name in table.schema.names if name not in others]
         columns = {name: numbers_of(table, name)[rows].astype(np.int64) for name in names}
         event, kinds = codes_of(table, "event")

@@ -81,14 +81,15 @@ def last_rows(trace: Trace, conn: Ints, time_ns: Ints) -> Ints:
     return np.maximum(np.searchsorted(keys, conn * _APART + time_ns, side="right") - 1, 0)
 
 
-def samples(trace: Trace, *names: str) -> dict[str, Ints]:
-    """Columns of the host's samples of established connections of tcp_info, and "row": the last packet's up to then."""
+def samples(trace: Trace, *names: str, states: tuple[int, ...] = (_ESTABLISHED,)) -> dict[str, Ints]:
+    """Columns of the host's samples of tcp_info of connections in these states, and "row": the last packet's up to
+    then."""
     table = trace.records.tcp_info
     (flow, flows), (place, places) = codes_of(table, "flow"), codes_of(table, "where")
     of, at = [*flows, trace.flow].index(trace.flow), [*places, trace.host].index(trace.host)
     own = np.flatnonzero((flow == of) & (place == at))
     columns = {name: numbers_of(table, name)[own].astype(np.int64) for name in ("conn", "time_ns", "state", *names)}
-    judged = (columns["state"] == _ESTABLISHED) & np.isin(columns["conn"], trace["conn"])
+    judged = np.isin(columns["state"], states) & np.isin(columns["conn"], trace["conn"])
     columns = {name: values[judged] for name, values in columns.items()}
     return columns | {"row": last_rows(trace, columns["conn"], columns["time_ns"])}
 
@@ -167,7 +168,7 @@ class Events:
         """For each event the last of the mask up to it, in any connection; 0 without any."""
         return np.asarray(np.maximum.accumulate(np.where(of, np.arange(len(self)), 0)))
 
-    def before_each(self, values: Ints) -> Ints:
+    def before_each(self, values: Array) -> Array:
         """The value of the event before, in any connection."""
         return np.append(values[:1], values[:-1])
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A paced sender sends when its rate says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from testctl.records.schema import TCP_LIMITS
+from testctl.rules.core.spec import Found, RuleSpec
+from testctl.rules.core.trace import Trace
+from testctl.rules.core.windows import OPEN, Events
+
+SPEC = RuleSpec(
+    name="pacing",
+    must="Where nothing but the pace holds new data back, it leaves as long after the last as that takes at the pacing "
+    "rate, or up to half of it earlier.",
+    source="Linux, tcp_update_skb_after_send()",
+    level="Linux",
+    needs=("start", "order", "tcp_events"),
+    quote="take into account OS jitter",
+    linux="Earlier by what the last packet left too late.",
+)
+_ROUNDED_NS = 2_000
+
+
+def check(trace: Trace, other: Trace | None) -> Found:
+    events = Events(trace)
+    time, was, send = events["time_ns"], events.before("time_ns"), events.kind("send")
+    rate, took, before = events["pacing_rate_bps"], time - was, events.before_each
+    due = before(8_000_000_000 * (events["snd_nxt"] - events.before("snd_nxt")) / np.maximum(rate, 1))
+    calm = events.follows & (events["state"] == OPEN) & (events.before("state") == OPEN)
+    calm &= before(calm) & send & ~((took == 0) & before(send))
+    # With space in the window for more than was sent, which TSO does not wait to fill.
+    space = events["pipe"] + 2 * (events["pipe"] - events["prior_pipe"]) <= events["cwnd"]
+    held = calm & space & (rate > 0) & (events["limited_by"] == TCP_LIMITS.index("pacing"))
+    wrong = before(held) & calm & (took > 0) & ((took > due + _ROUNDED_NS) | (took < due / 2 - _ROUNDED_NS))
+    return events.where(
+        wrong, lambda at: f"sends {took[at] / 1000:.1f} us after the last time; {due[at] / 1000:.1f} us are its pace"
+    )
