@@ -81,9 +81,15 @@ _RECEIVER = {
     "TcpExt.ListenDrops": "connections dropped at the listening socket",
     "TcpExt.ListenOverflows": "of these, because its accept queue was full",
     "TcpExt.OfoPruned": "times that segments behind a gap were dropped for want of memory",
+    "TcpExt.RcvPruned": "times that this did not make room, and what had come was dropped",
+    "TcpExt.TCPWantZeroWindowAdv": "times that the window would have been closed, had it not been offered",
+    "TcpExt.TcpDuplicateDataRehash": "times that data that came again on another path chose another one (flow label)",
+    "Tcp.OutSegs": "segments sent, ACKs and SYNs too, but not what was sent before",
 }
 _BOTH = {
     "TcpExt.TCPChallengeACK": "challenge ACKs (RFC 5961)",
+    "TcpExt.TCPSYNChallenge": "challenge ACKs that answer a SYN",
+    "Tcp.InErrs": "segments that were wrong: of their checksum, or a SYN in a connection",
     "TcpExt.PAWSEstab": "segments dropped for an old time stamp (PAWS)",
 }
 """What either end may count as often: the sum of both."""
