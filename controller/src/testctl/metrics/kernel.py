@@ -46,6 +46,8 @@ _SENDER = {
     "TcpExt.TCPDSACKIgnoredOld": "DSACKs ignored as too old",
     "TcpExt.TCPDSACKIgnoredNoUndo": "DSACKs that were no reason to undo anything",
     "TcpExt.TCPSACKReneging": "times that a receiver took back what it had SACKed",
+    "TcpExt.TCPSACKDiscard": "SACK blocks of nothing that is outstanding",
+    "TcpExt.TCPSackShiftFallback": "times that what was SACKed could not be merged with what is before it",
     "TcpExt.TCPSACKReorder": "reordering seen by SACK",
     "TcpExt.TCPTSReorder": "reordering seen by time stamps",
     "TcpExt.TCPRenoReorder": "reordering seen by duplicate ACKs",
