@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from testctl.metrics import metric_names
-from testctl.mutate.detect import Campaign, detections
+from testctl.mutate.detect import MOST_CRASHES, Campaign, detections, settled
 from testctl.mutate.trial import Ran
 from testctl.plan import Measured, load_plan
 from testctl.testbeds.lab import LabTestbed
@@ -68,3 +68,18 @@ def test_where_a_mutant_changes_nothing_a_point_is_as_without_it() -> None:
     assert set(campaign.unchanged(0)) == {CUBIC.id, RENO.id}
     assert set(campaign.unchanged(0, 1)) == {RENO.id}
     assert set(campaign.unchanged(0, 2)) == {CUBIC.id, RENO.id}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "crashes", "enough"),
+    [
+        ([], 0, False),
+        (["invalid"], 0, False),
+        (["crash"], 1, False),  # a warning, or a lab that ended at one of its points
+        (["crash"], MOST_CRASHES, True),
+        (["crash", "rule"], 1, True),
+        (["expectation"], 0, True),
+    ],
+)
+def test_a_crash_alone_is_tried_at_other_points_too(kinds: list[str], crashes: int, enough: bool) -> None:
+    assert settled(kinds, crashes) == enough

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,9 @@ from testctl.testbeds.lab import LabTestbed
 KINDS = ("expectation", "rule", "crash", "invalid")
 """What detects a mutant: an expectation of a plan, or a flow that fails; a rule of TCP; a warning of the kernel, or a
 lab that ends or hangs; a measurement that can't be judged."""
+
+MOST_CRASHES = 3
+"""Points at which a mutant's lab crashes or hangs, after which no other is tried."""
 
 At = tuple[int, str]
 """A point: the place of its plan among the plans, and its id there."""
@@ -99,8 +102,9 @@ def _campaign(file: str) -> Campaign:
 
 
 def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Record:
-    """Run points in the order given until one detects the mutant, in a worker process.  file: the pickled Campaign."""
-    campaign, record = _campaign(file), Record(number)
+    """Run points in the order given until an expectation or a rule detects the mutant, or the kernel has crashed often
+    enough, in a worker process.  file: the pickled Campaign."""
+    campaign, record, crashes = _campaign(file), Record(number), 0
     results = {place: campaign.unchanged(place, number) for place in {place for place, _ in order}}
     for at in order:
         place, usual = at[0], campaign.usual[at]
@@ -112,9 +116,16 @@ def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Recor
             record.differ.append((*at, most_changed(usual.measured, now.measured)))
         for id_, kind, sentence in _new(campaign, record.tried, place, results[place]):
             record.detected.setdefault(kind, (place, id_, sentence))
-        if record.detected.keys() - {"invalid"}:  # which is a question, and another point may have the answer
+        crashes += now.measured.verdict == "broken"
+        if settled(record.detected, crashes):
             break
     return record
+
+
+def settled(detected: Collection[str], crashes: int) -> bool:
+    """Whether no other point need be tried: a warning, a crash or an invalid point does not say what is wrong with TCP,
+    and another point may."""
+    return "expectation" in detected or "rule" in detected or crashes >= MOST_CRASHES
 
 
 def _new(
