@@ -116,8 +116,11 @@ def test_acks_are_not_judged_where_the_host_has_a_queue_the_path_corrupts_or_the
     )
     rule = "ack-every-second-segment"
     assert found(rule, talk, host="b").count == 1
+    small = talk.replace("0:1000", "0:200").replace("1000:2000", "200:400")
+    assert found(rule, small, host="b").count == 0, "until a longer one comes, a full segment has 536 bytes"
     assert found(rule, talk, host="b", settings={"b": {"htb_rate": 1}}).undecided
     assert found(rule, talk, host="b", settings={"switch": {"fate": "corrupt data 3 of f"}}).undecided
+    assert found(rule, talk, host="b", settings={"switch": {"fate": "corrupt data 3 of g"}}).count == 1
     assert found(rule, talk, host="b", options={"read_rate": 1000}).undecided
 
 

@@ -216,6 +216,8 @@ def test_outstanding_data_is_at_most_the_window_and_two_segments(nxt: int, count
     no_rack: dict[str, Any] = {"net.ipv4.tcp_recovery": 0, "kernel": "6.12"}
     assert violations("limited-transmit", FIRST, trace=SENT + sent, **no_rack) == count
     assert found("limited-transmit", FIRST, events=events(SENT + sent)).undecided
+    late = {"a": no_rack | {"net.ipv4.tcp_reordering": 127}}
+    assert found("limited-transmit", FIRST, settings=late, events=events(SENT + sent)).undecided
 
 
 def test_without_a_trace_the_window_is_not_known() -> None:

@@ -44,6 +44,17 @@ def test_a_segment_that_came_twice_is_delivered_once_more_for_a_retransmission(p
         assert state("delivered-count", text, ack) == count
 
 
+def test_what_a_receiver_took_back_may_be_delivered_twice() -> None:
+    """RFC 2018, 8: an ACK inside of a block."""
+    text = "21000 a < A ack 1000 sack 2000:5000\n22000 a < A ack 3000\n23000 a < A ack 5000\n"
+    acks = "21000 ack disorder una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 5 prior 8 delivered 5\n"
+    acks += "22000 ack loss una 3000 nxt 9000 cwnd 11 ssthresh 99 pipe 5 prior 5 delivered 6\n"
+    for number in (7, 8):
+        last = f"23000 ack loss una 5000 nxt 9000 cwnd 11 ssthresh 99 pipe 3 prior 5 delivered {number}\n"
+        assert state("delivered-count", text, acks + last) == 0
+        assert state("delivered-count", text.replace("ack 3000", "ack 5000"), acks + last) > 0
+
+
 def test_duplicate_acks_without_sack_do_not_say_what_was_delivered() -> None:
     ack = "21000 ack disorder una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 5 prior 8 delivered 9\n"
     for rule in ("delivered-count", "pipe-without-loss"):

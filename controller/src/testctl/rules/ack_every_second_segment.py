@@ -18,12 +18,15 @@ SPEC = RuleSpec(
     "so that the window would shrink, the ACK waits for it to read, or for the delayed ACK (__tcp_ack_snd_check()).",
 )
 
+_INITIAL = 536
+"""What a receiver takes for a full segment until a longer one comes (TCP_MSS_DEFAULT)."""
+
 
 def check(trace: Trace, other: Trace | None) -> Found:
     mss = trace.peer_mss
     came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
     there = trace.arrived_to
-    if not came.any():
+    if not came.any() or mss < _INITIAL:
         return NOTHING
     owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss) & ~trace.refused
     answer = trace.reached(trace["ack"], trace.acks, there - 2 * mss + 1, owed)

@@ -30,7 +30,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     at, rows = events.alone
     off = events["delivered"][at] - (trace.board.delivered_segments + _twice(trace))[rows]
     same = np.append(np.zeros(min(len(at), 1), np.bool_), events["conn"][at[1:]] == events["conn"][at[:-1]])
-    more = np.where(same & exact_acks(trace)[rows], off - np.append(off[:1], off[:-1]), 0)
+    more = np.where(same & exact_acks(trace)[rows] & ~trace.board.reneged[rows], off - np.append(off[:1], off[:-1]), 0)
     wrong = events.sparse(at, more)
     return events.where(
         wrong != 0,

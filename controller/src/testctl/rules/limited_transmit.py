@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import rack
+from testctl.rules.core.sender import rack, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import DISORDER, Events
@@ -20,10 +20,15 @@ SPEC = RuleSpec(
     linux="With RACK (net.ipv4.tcp_recovery=1, since 4.18) a segment may leave for every segment SACKed until then.",
 )
 
+_SEGMENTS = 3
+"""Linux's net.ipv4.tcp_reordering."""
+
 
 def check(trace: Trace, other: Trace | None) -> Found:
     if rack(trace):
         return undecided("losses are detected by time, until when a segment leaves for each that is SACKed")
+    if sysctl(trace, "tcp_reordering", _SEGMENTS) != _SEGMENTS:
+        return undecided("other than three segments may be late (net.ipv4.tcp_reordering)")
     if not trace.mss:
         return undecided("the host sent no data")
     events = Events(trace)
