@@ -83,7 +83,7 @@ _RECEIVER = {
     "TcpExt.ListenDrops": "connections dropped at the listening socket",
     "TcpExt.ListenOverflows": "of these, because its accept queue was full",
     "TcpExt.OfoPruned": "times that segments behind a gap were dropped for want of memory",
-    "TcpExt.RcvPruned": "times that this did not make room, and what had come was dropped",
+    "TcpExt.RcvPruned": "times that this did not free enough memory, and segments were dropped",
     "TcpExt.TCPWantZeroWindowAdv": "times that the window would have been closed, had it not been offered",
     "TcpExt.TcpDuplicateDataRehash": "times that data that came again on another path chose another one (flow label)",
     "Tcp.OutSegs": "segments sent, ACKs and SYNs too, but not what was sent before",

@@ -123,8 +123,8 @@ def try_mutant(file: str, number: int, order: Sequence[At], work: Path) -> Recor
 
 
 def settled(detected: Collection[str], crashes: int) -> bool:
-    """Whether no other point need be tried: a warning, a crash or an invalid point does not say what is wrong with TCP,
-    and another point may."""
+    """Whether no other point need be tried: a warning, a crash or an invalid point names no fault of TCP, and
+    another point may."""
     return "expectation" in detected or "rule" in detected or crashes >= MOST_CRASHES
 
 
