@@ -98,6 +98,29 @@ def test_two_nights_are_the_same_and_a_failure_comes_first_in_the_next(tmp_path:
     assert {point["id"] for point in newest(tmp_path)["points"][: len(failed)]} == failed
 
 
+def test_a_night_of_two_plans_is_as_bad_as_the_worst(tmp_path: Path) -> None:
+    """Each is a series of its own; a plan that is wrong ends the command before any is run."""
+    plan(tmp_path, most="30mbit")
+    (tmp_path / "second.yaml").write_text(PLAN.replace("MOST", "1gbit"), encoding="utf-8")
+    for _ in range(2):
+        both = night(tmp_path, "second.yaml", "--budget", "1h", "--json")
+        assert both.returncode == 1, both.stdout + both.stderr
+    small, second = json.loads(both.stdout)
+    assert [one["summary"]["plan"] for one in (small, second)] == ["small", "second"]
+    assert [{one["verdict"] for one in of["summary"]["expectations"]} for of in (small, second)] == [{"fail"}, {"pass"}]
+    for one in (small, second):
+        assert one["changed"]["since"].endswith(one["summary"]["plan"])
+        assert one["changed"]["differences"] == []
+    known = len(list((tmp_path / "results").glob("2*")))
+    like = night(tmp_path, "second.yaml", "--like", "results/latest")
+    assert like.returncode == 2
+    assert "--like results/latest: want the plan of that run; got 2 plans" in like.stderr
+    wrong = night(tmp_path, "third.yaml")
+    assert wrong.returncode == 2
+    assert "third.yaml" in wrong.stderr
+    assert len(list((tmp_path / "results").glob("2*"))) == known, "nothing was run"
+
+
 def test_an_interrupted_night_is_gone_on_with(tmp_path: Path) -> None:
     plan(tmp_path)
     with subprocess.Popen(

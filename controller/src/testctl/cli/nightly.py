@@ -44,17 +44,25 @@ if TYPE_CHECKING:
     from testctl.plan import Plan
     from testctl.results import Run
 
-PLAN = "plans/nightly.yaml"
+PLAN, CORNERS = "plans/nightly.yaml", "plans/corners*.yaml"
 MAX_POINTS = 10_000
 GAPS_SHOWN = 6
+WORST_FIRST = (3, 1, 4, 0)
+"""Exit codes of a run (cli/exit_code.py)."""
 
 
 def nightly(
-    file: Annotated[
-        Path | None,
-        typer.Argument(metavar="[PLAN]", help=f"the plan's file (default: {PLAN})", autocompletion=complete.plans),
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PLAN…]",
+            help=f"default: {PLAN}, and without --set and the like {CORNERS}",
+            autocompletion=complete.plans,
+        ),
     ] = None,
-    budget: Annotated[str, typer.Option("--budget", metavar="TIME", help="for all points, such as 30m")] = "30m",
+    budget: Annotated[
+        str, typer.Option("--budget", metavar="TIME", help="for all points of a plan, such as 30m")
+    ] = "30m",
     testbed: TestbedName = DEFAULT,
     sets: Sets = None,
     kernel: KernelName = None,
@@ -76,21 +84,27 @@ def nightly(
     affected_by: AffectedBy = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run the most valuable points of a plan that fit into a budget, and print the changes since the last one."""
+    """Run the most valuable points of each plan that fit into a budget, and print the changes since the last one."""
     budget_s, wait_s = seconds("--budget", budget), seconds("--wait", wait)
     if not budget_s:
         raise PlanError(f"--budget: want more than no time; got {budget!r}")
+    changed = bool(sets or kernel or without or source or like) or testbed != DEFAULT
+    files = files or [checkout.root() / PLAN, *(() if changed else sorted(checkout.root().glob(CORNERS)))]
+    if like is not None and len(files) > 1:
+        raise PlanError(f"--like {like}: want the plan of that run; got {counted(len(files), 'plan')}")
     since_then = since(source, affected_by) if affected_by is not None else None
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
-    plan = load(file or checkout.root() / PLAN, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
-    plan = replace(plan, tree=described(source, own) if source is not None and own else {})
-    selected = find(testbed)
-    if not own:
-        selected.check(plan)
-    if since_then is not None:
-        on_kernel = partial(load, file or checkout.root() / PLAN, testbed, sets, max_points=MAX_POINTS, without=without)
-        plan = of_affected(plan, on_kernel, since_then, results, at_once)
+    selected, plans = find(testbed), []
+    for file in files:
+        plan = load(file, testbed, sets, own.name if own else kernel, MAX_POINTS, without)
+        plan = replace(plan, tree=described(source, own) if source is not None and own else {})
+        if not own:
+            selected.check(plan)
+        if since_then is not None:
+            on_kernel = partial(load, file, testbed, sets, max_points=MAX_POINTS, without=without)
+            plan = of_affected(plan, on_kernel, since_then, results, at_once)
+        plans.append(plan)
 
     from testctl.cli.exit_code import exit_code
     from testctl.compare import changes
@@ -99,30 +113,34 @@ def nightly(
     from testctl.nightly import interrupted, last_run
     from testctl.report import Progress
 
+    codes, documents = set(), []
     with interruptible():
-        last = last_run(results, plan)
-        chosen, limit = _budgeted(plan, budget_s, at_once, last, like)
-        stopped = interrupted(results, plan) if resume else None
-        options = Options(
-            results, None, at_once, stopped is not None, runs=stopped.name if stopped else "", keep_captures=captures,
-            report_jobs=report_jobs(testbed),
-        )  # fmt: skip
-        ready = selected.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
-        before = last.run if last else None
-        progress = Progress(len(chosen.points), Console(stderr=True))
-        try:
-            now = run_plan(replace(plan, points=chosen.points), ready, options, progress, policy=limit)
-        except KeyboardInterrupt:
-            selected.interrupted()
-            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        learn(plan, now)
-        if as_json:
-            changed = {"since": before.name, **changes(before, now).to_json()} if before else None
-            print(json.dumps({"summary": now.summary, "changed": changed}, indent=1))
-        else:
-            _print(before, now, Console(soft_wrap=True, highlight=False))
-        sys.exit(exit_code(now))
+        for plan in plans:
+            last = last_run(results, plan)
+            chosen, limit = _budgeted(plan, budget_s, at_once, last, like)
+            stopped = interrupted(results, plan) if resume else None
+            options = Options(
+                results, None, at_once, stopped is not None, runs=stopped.name if stopped else "",
+                keep_captures=captures, report_jobs=report_jobs(testbed),
+            )  # fmt: skip
+            ready = selected.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
+            before = last.run if last else None
+            progress = Progress(len(chosen.points), Console(stderr=True))
+            try:
+                now = run_plan(replace(plan, points=chosen.points), ready, options, progress, policy=limit)
+            except KeyboardInterrupt:
+                selected.interrupted()
+                print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
+                sys.exit(INTERRUPTED)
+            learn(plan, now)
+            since_last = {"since": before.name, **changes(before, now).to_json()} if as_json and before else None
+            documents.append({"summary": now.summary, "changed": since_last})
+            if not as_json:
+                _print(before, now, Console(soft_wrap=True, highlight=False))
+            codes.add(exit_code(now))
+    if as_json:
+        print(json.dumps(documents if len(plans) > 1 else documents[0], indent=1))
+    sys.exit(next(code for code in WORST_FIRST if code in codes))
 
 
 def _budgeted(
