@@ -287,6 +287,9 @@ def test_counters_that_packets_cannot_show_are_not_judged() -> None:
     assert not counted(timeouts, trace="").count, "TCP was not traced"
     assert not counted(timeouts | ABORTS).count
     assert counted(RETRANS | ABORTS).count == 1
+    again = "1500000 a > SA ack 0 win 64000\n"  # its timer counts, and is not traced
+    three = {"Tcp.RetransSegs": 4, "TcpExt.TCPSynRetrans": 2, "TcpExt.TCPTimeouts": 2}
+    assert not counted(three, text=COUNTED + again).count
     unknown: tuple[dict[str, Any], ...] = (
         {"counters": {}},
         {"outcome": Outcome()},
