@@ -192,7 +192,7 @@ def test_before_data_comes_a_segment_of_the_buffer_is_kept_free(bytes_: int, wro
     assert count("receive-reserve", FLIGHT, taken=taken) == wrong
     assert not count("receive-reserve", FLIGHT + "20000 a < A 0:100 ack 9000\n", taken=taken)
     assert not count("receive-reserve", FLIGHT + "20000 a < A 100:200 ack 9000\n", taken=taken), "above a gap"
-    large: dict[str, object] = {"net.ipv4.tcp_rmem": "4096 262144 6291456"}
+    large: dict[str, Any] = {"net.ipv4.tcp_rmem": "4096 262144 6291456"}
     assert not count("receive-reserve", FLIGHT, taken=taken, **large)
 
 
@@ -376,6 +376,8 @@ def test_a_partial_ack_after_a_timeout_is_answered_with_new_data(old: str, new: 
     trace = FRTO.replace(old, new)
     assert count("frto-new-data", SPURIOUS, trace=trace) == wrong
     assert not count("frto-new-data", ACKED, trace=trace), "no timer ran out"
+    full = SPURIOUS.replace("a < A ack 1000\n", "a < A ack 1000 win 8999\n")
+    assert not count("frto-new-data", full, trace=trace), "new data does not fit the window, which was taken back"
     for off in ({"net.ipv4.tcp_frto": 0}, {"net.ipv4.tcp_mtu_probing": 1}):
         assert found("frto-new-data", SPURIOUS, settings={"a": off}, events=events(trace)).undecided
 
