@@ -147,7 +147,7 @@ def test_a_budget_that_holds_nothing_and_words_that_are_wrong(tmp_path: Path) ->
         (("--budget", "soon"), "--budget: want a time such as 90s, 30m or 2h; got 'soon'"),
         (("--budget", "100ms"), "--budget: want a time such as 90s, 30m or 2h; got '100ms'"),
         (("--budget", "0s"), "--budget: want more than no time; got '0s'"),
-        (("--budget", "1s"), "--budget: want time for one point at least; 1 s is not enough"),
+        (("--budget", "1s"), "--budget: want time for one point of small at least; 1 s is not enough"),
         (("--like", "results"), "want the directory of a run"),
         (("--wait", "2h"), "--wait: want an inventory, whose machines may be leased to others; got --testbed lab"),
         (("--testbed", "nowhere"), "--testbed: want lab, netns or an Ansible inventory; got 'nowhere'"),

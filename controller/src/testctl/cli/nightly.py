@@ -115,9 +115,9 @@ def nightly(
 
     codes, documents = set(), []
     with interruptible():
-        for plan in plans:
-            last = last_run(results, plan)
-            chosen, limit = _budgeted(plan, budget_s, at_once, last, like)
+        last_runs = [last_run(results, plan) for plan in plans]
+        budgeted = [_budgeted(plan, budget_s, at_once, last, like) for plan, last in zip(plans, last_runs, strict=True)]
+        for plan, last, (chosen, limit) in zip(plans, last_runs, budgeted, strict=True):
             stopped = interrupted(results, plan) if resume else None
             options = Options(
                 results, None, at_once, stopped is not None, runs=stopped.name if stopped else "",
@@ -166,7 +166,7 @@ def _budgeted(
     capacity = last.capacity(budget_s, jobs) if last else presumed(plan, budget_s, jobs)
     chosen = schedule(plan, capacity, last.first if last else ())
     if not chosen.points or chosen.cost_of(chosen.points[0]) > 1000 * budget_s:
-        raise PlanError(f"--budget: want time for one point at least; {budget_s:g} s is not enough")
+        raise PlanError(f"--budget: want time for one point of {plan.name} at least; {budget_s:g} s is not enough")
     return chosen, TimeBudget(chosen, budget_s, jobs, capacity, since)
 
 
