@@ -178,6 +178,8 @@ def test_a_lost_retransmission_after_a_timeout_reduces_the_window_again(state: s
     [
         ("reno", 5, 0),
         ("reno", 6, 1),
+        ("dctcp", 5, 0),
+        ("dctcp", 6, 1),
         ("cubic", 7, 0),
         ("cubic", 8, 1),
         ("bic", 7, 0),
@@ -186,7 +188,7 @@ def test_a_lost_retransmission_after_a_timeout_reduces_the_window_again(state: s
     ],
 )
 def test_a_loss_reduces_the_window(cc: str, ssthresh: int, count: int) -> None:
-    """RFC 5681, 3.1; RFC 9438, 4.6."""
+    """RFC 5681, 3.1; RFC 8257, 3.5; RFC 9438, 4.6."""
     ack = f"20000 ack recovery una 0 nxt 9000 cwnd 7 ssthresh {ssthresh} pipe 7 prior 9 delivered 2\n"
     assert violations("reduction-at-loss", FIRST, trace=SENT + ack, cc=cc) == count
     assert found("reduction-at-loss", FIRST, settings={"a": {"cc": "htcp"}}, events=events(SENT + ack)).undecided

@@ -13,7 +13,7 @@ SPEC = RuleSpec(
     name="reduction-at-loss",
     must="When a recovery or a timeout begins, ssthresh is at most the window times the congestion control's factor, "
     "or two segments.",
-    source="RFC 5681, 3.1",
+    source="RFC 5681, 3.1; RFC 8257, 3.5",
     level="MUST",
     needs=("tcp_events",),
     quote="ssthresh = max (FlightSize / 2, 2*SMSS)",
@@ -21,7 +21,7 @@ SPEC = RuleSpec(
     "819/1024, of Scalable an eighth less, in whole segments. Variants in lab/cc take FlightSize with what limited "
     "transmit has sent (growth_reno.h), as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
 )
-_PARTS = {"reno": 512, "cubic": 717, "bic": 819, "scalable": 896}
+_PARTS = {"reno": 512, "dctcp": 512, "cubic": 717, "bic": 819, "scalable": 896}
 """1024ths of the window."""
 
 
