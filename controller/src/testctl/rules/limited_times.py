@@ -30,6 +30,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     conns, places = np.unique(events["conn"][limited], return_index=True)
     first = dict(zip(conns.tolist(), events["time_ns"][limited[places]].tolist(), strict=True))
     since = np.array([first.get(conn, _NEVER) for conn in taken["conn"].tolist()], np.int64)
-    wrong = (taken["sndbuf_limited"] > 0) & (taken["time_ns"] <= since)
+    wrong = taken["time_ns"] <= since
     counted = trace.sparse(taken["row"][wrong], taken["sndbuf_limited"][wrong])
     return where(counted > 0, lambda row: f"counts {counted[row]} us as limited by the send buffer, which it was not")

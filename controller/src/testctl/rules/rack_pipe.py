@@ -10,7 +10,7 @@ from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import rack, reordered
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events
+from testctl.rules.core.windows import RECOVERY, Events, arrived_by
 
 SPEC = RuleSpec(
     name="rack-pipe",
@@ -33,7 +33,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if (events["limited_by"] == TCP_LIMITS.index("pacing")).any():
         return undecided("the sender paces")
     at, rows = events.alone
-    rows = np.where(trace.out[rows], np.maximum(trace.latest(~trace.out)[rows], 0), rows)  # the ACK itself
+    rows = arrived_by(trace, rows)
     following = np.minimum(rows + 1, len(trace) - 1)
     last, segs = board.newest[rows], np.where(board.sent, np.maximum(trace["segs"], 1), 0)
     row = np.maximum(last, 0)

@@ -81,6 +81,11 @@ def last_rows(trace: Trace, conn: Ints, time_ns: Ints) -> Ints:
     return np.maximum(np.searchsorted(keys, conn * _APART + time_ns, side="right") - 1, 0)
 
 
+def arrived_by(trace: Trace, rows: Ints) -> Ints:
+    """For each of some rows itself if it arrived, else the last that had arrived in its connection before it."""
+    return np.where(trace.out[rows], np.maximum(trace.latest(~trace.out)[rows], 0), rows)
+
+
 def samples(trace: Trace, *names: str, states: tuple[int, ...] = (_ESTABLISHED,)) -> dict[str, Ints]:
     """Columns of the host's samples of tcp_info of connections in these states, and "row": the last packet's up to
     then."""
