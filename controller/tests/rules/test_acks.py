@@ -124,6 +124,48 @@ def test_acks_are_not_judged_where_the_host_has_a_queue_the_path_corrupts_or_the
     assert found(rule, talk, host="b", options={"read_rate": 1000}).undecided
 
 
+def test_what_ends_a_write_is_acknowledged_once_it_is_read() -> None:
+    rule, ordinary = "ack-of-pushed-data", {"lowat": 1}
+    talk = after_hello(
+        """
+        20000 b < A 0:1000 ack 0
+        20000 b > A ack 1000
+        30000 b < {} ack 0
+        {} b > A ack 2000
+        """
+    )
+    in_time, late = talk.format("PA 1000:2000", 30099), talk.format("PA 1000:2000", 70000)
+    assert found(rule, in_time, host="b", options=ordinary).count == 0
+    result = found(rule, late, host="b", options=ordinary)
+    assert result.count == 1
+    assert result.first[0].text == "received up to 2000 with PSH, all that was sent, and sent no ACK at once"
+    assert found(rule, late, host="b", options={"lowat": 4000}).count == 0, "it waits for more before it reads"
+    assert found(rule, late, host="b", options={**ordinary, "read_rate": 1000}).undecided
+    assert found(rule, late, host="b", options=ordinary, settings={"b": {"kernel": "6.1"}}).count == 0
+    assert found(rule, late, host="b", options=ordinary, settings={"b": {"kernel": "6.6"}}).count == 1
+    assert found(rule, late.replace("PA", "A"), host="b", options=ordinary).count == 0, "more may follow"
+    gap = talk.format("PA 1500:2000", 70000)
+    assert found(rule, gap, host="b", options=ordinary).count == 0, "not all that was sent has arrived"
+    answered = late.replace("> A ack 1000", "> PA 0:500 ack 1000")
+    assert found(rule, answered, host="b", options=ordinary).count == 0, "an answer may take the ACK with it"
+
+
+def test_segments_of_a_size_below_the_mss_are_full_ones_for_the_receiver_when_two_came() -> None:
+    rule = "ack-of-pushed-data"
+    talk = after_hello(
+        """
+        20000 b < A 0:1000 ack 0
+        20000 b > A ack 1000
+        30000 b < PA 1000:1700 ack 0
+        30000 b > A ack 1700
+        40000 b < PA 1700:{0} ack 0
+        80000 b > A ack {0}
+        """
+    )
+    assert found(rule, talk.format(2400), host="b", options={"lowat": 1}).count == 0
+    assert found(rule, talk.format(2500), host="b", options={"lowat": 1}).count == 1
+
+
 def test_an_ack_must_be_generated_within_500_ms_of_the_first_unacknowledged_packet() -> None:
     """RFC 5681, 4.2."""
     talk = after_hello(

@@ -25,7 +25,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.board.again.any():
         return NOTHING
     board = trace.board
-    few = (board.sacked_bytes <= 2 * trace.mss) & (board.sacked_segments < 3) & (board.duplicates < 3)
+    few = (
+        (board.sacked_bytes <= 2 * trace.mss)
+        & (board.sacked_segments < 3)
+        & (board.duplicates < 3)
+        & ~board.without_sack
+    )
     soon = (board.waited < rto_min_ns(trace)) & ~board.delivered_at(trace["seq"], board.again)
     return where(
         begins_recovery(trace) & few & soon & trace.from_syn,

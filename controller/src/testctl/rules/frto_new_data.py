@@ -29,6 +29,8 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not sysctl(trace, "tcp_frto", 2) or sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("F-RTO is not in use (net.ipv4.tcp_frto), or the MTU is probed")
+    if trace.option("send_buffer", "none") not in ("none", None):
+        return undecided(f"the send buffer of {trace.flow} may be full, so that there is no new data")
     events = Events(trace)
     every, una, sent, time = np.arange(len(events)), events["snd_una"], events["snd_nxt"], events["time_ns"]
     timeout, new, before = events.kind("timeout"), events.kind("send"), events.before_each

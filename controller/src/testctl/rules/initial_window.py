@@ -44,8 +44,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     most = np.where((syns > 2) & ~in_vain, 1, initial_window(trace))
     board = trace.board
     probe = (sent == most + 1) & beyond(trace)
+    limited = trace.latest(board.repeats) >= 0  # RFC 3042: each duplicate ACK lets a segment go
     return where(
-        several & (board.delivered_bytes <= 1) & ~board.resent & (sent > most) & ~probe,
+        several & (board.delivered_bytes <= 1) & ~limited & ~board.resent & (sent > most) & ~probe,
         lambda row: f"sends {sent[row]} segments before data is acknowledged; the initial window is {most[row]}",
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import rack, sysctl
+from testctl.rules.core.sender import rack, reordered, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import DISORDER, Events
@@ -29,6 +29,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
         return undecided("losses are detected by time, until when a segment leaves for each that is SACKed")
     if sysctl(trace, "tcp_reordering", _SEGMENTS) != _SEGMENTS:
         return undecided("other than three segments may be late (net.ipv4.tcp_reordering)")
+    if reordered(trace):
+        return undecided("a reordering was seen, after which more segments may be late")
     if not trace.mss:
         return undecided("the host sent no data")
     events = Events(trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import RECOVERY, Events, reduced_by_the_core
@@ -24,6 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace, other: Trace | None) -> Found:
     if not reduced_by_the_core(trace.cc):
         return undecided(f"{trace.cc or 'the congestion control'} may reduce its window by a way of its own")
+    if not sysctl(trace, "tcp_sack", 1) and trace.records.snmp(trace.host).get("TcpExt.TCPPartialUndo"):
+        return undecided("without SACK an ACK may undo a reduction and begin another")
     events = Events(trace)
     ack, run = events.kind("ack"), events.reduction
     # The timer of RACK's reordering window begins a recovery as if it had delivered one.

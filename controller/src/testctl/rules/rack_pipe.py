@@ -44,6 +44,11 @@ def check(trace: Trace, other: Trace | None) -> Found:
     rest = np.clip(-(-(trace.end[row] - top) // np.maximum(size, 1)), 0, segs[row])
     flight = total[rows] - total[row] + np.where(board.again[row], 0, rest)
     judged = (last >= 0) & ~(board.again[row] & (segs[row] > 1)) & in_use(trace)[rows] & ~board.reneged[rows]
+    # Of packets of the same microsecond that with the highest number passes for the latest (RFC 8985, 6.2): what was
+    # sent again behind it is lost when it is acknowledged, and sent once more.
+    micros, before = trace["time_ns"] // 1000, trace.latest(board.sent & ~board.again, board.again)
+    tied = board.again & (before >= 0) & (micros[before] == micros)
+    judged &= trace.latest(tied)[rows] < 0
     judged &= (trace["conn"][following] == trace["conn"][rows]) & (following > rows)
     judged &= (events["state"][at] == RECOVERY) & (events.before("state")[at] == RECOVERY)
     off, conn = judged & (events["pipe"][at] != flight), events["conn"][at]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import CWR, DISORDER, RECOVERY, Events
+from testctl.rules.core.windows import CWR, DISORDER, RECOVERY, Events, reduced_by_the_core
 
 SPEC = RuleSpec(
     name="recovery-ends",
@@ -23,6 +23,8 @@ SPEC = RuleSpec(
 _LOWER = ("reno", "cubic", "dctcp", "bic", "scalable", "htcp")
 """Their ssthresh falls at each reduction of a window of more than this number of segments."""
 _SMALL = 16
+_UNDONE = ("Full", "Partial", "DSACK")
+"""What Linux counts of reductions that were wrong: TCPFullUndo, …"""
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
@@ -34,7 +36,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     there = events.kind("ack") & events.follows & (was >= CWR) & changes[begun] & events.same(begun)
     there &= ~events.dropped[begun]
     until, una = events.before("snd_nxt")[begun], events["snd_una"]
+    counted = trace.records.snmp(trace.host)
     undone = (ssthresh > events.before("ssthresh")) | (events["cwnd"] >= events.before("cwnd")[begun])
+    if not reduced_by_the_core(trace.cc) and any(counted.get(f"TcpExt.TCP{what}Undo") for what in _UNDONE):
+        undone |= there  # which their windows do not show
     early = there & (state <= DISORDER) & (una < until) & ~undone
     late = (
         there

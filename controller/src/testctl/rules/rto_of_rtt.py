@@ -33,7 +33,11 @@ def check(trace: Trace, other: Trace | None) -> Found:
     rows, rto, srtt = taken["row"][judged], 1000 * taken["rto"][judged], 1000 * taken["rtt"][judged]
     minimum, board = rto_min_ns(trace), trace.board
     # After a retransmission an RTT may be measured by timestamps alone, of which packets do not say which counted.
-    short = (np.maximum(board.rtt_max, board.rtt_echoed) < minimum // _SHORT)[rows] & ~board.resent[rows]
+    # Until data is acknowledged the RTO may be that of earlier connections (tcp_init_metrics()).
+    longest = np.maximum(np.maximum(board.rtt_max, board.samples), board.rtt_echoed)
+    measured = (board.samples >= 0) & (trace["ack"] > 0)
+    known = trace.highest(trace["ack"], measured, inclusive=True) > 0
+    short = (known & ~board.resent & (longest < minimum // _SHORT))[rows]
     wrong = np.flatnonzero((rto < srtt + minimum) | (short & (rto > srtt + minimum + 3 * TICK_NS)))
     sample = trace.sparse(rows[wrong], wrong)
     return where(

@@ -16,7 +16,7 @@ SPEC = RuleSpec(
     source="RFC 793, 2.6",
     level="MUST",
     needs=SENDER,
-    only_if=("timer",),
+    only_if=("retransmission",),
     quote="If the acknowledgment is not received before the timer runs out, the segment is retransmitted.",
 )
 
@@ -32,7 +32,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     shortest = np.minimum(board.rtt_min, -trace.highest(time[syn] - time, hello))
     early = (board.waited < np.minimum(2 * shortest, least)) & (head < least)
     return where(
-        board.by_timer & early & trace.from_syn,
+        board.alone & early & trace.from_syn,
         lambda row: (
             f"sends {trace['seq'][row]} again {ms(board.waited[row])} after it was sent, without an ACK that "
             f"shows a loss; the shortest RTT is {ms(shortest[row])}"

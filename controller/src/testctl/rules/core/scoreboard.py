@@ -15,6 +15,8 @@ from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
+_TIMER_NS = 100_000_000
+"""Before which no retransmission timer runs out."""
 
 
 @dataclass
@@ -342,28 +344,47 @@ class Scoreboard:
     def evidence(self) -> Bools:
         """Retransmissions after ACKs that speak of a loss, however little; the others are by a timer, or wrong.
 
-        Data above has been SACKed, data sent later has been acknowledged, or three duplicate ACKs came; without SACK
-        they count since that segment was sent last, as a partial ACK of a recovery repeats (RFC 6582).
+        Data above has been SACKed, data sent later has been acknowledged, or three duplicate ACKs came.
         """
         trace = self.trace
         sacked = self.sack_top > trace["seq"]
         overtaken = (self.last_sent >= 0) & (self.delivered_sent > self.last_sent)
+        loss = sacked | overtaken | self.without_sack | (self.duplicates >= 3)
+        return np.asarray(self.again & (loss | (self.last_sent < 0)))
+
+    @cached_property
+    def without_sack(self) -> Bools:
+        """Retransmissions, in connections without SACK, after three duplicate ACKs since that segment was sent last,
+        as a partial ACK of a recovery repeats (RFC 6582)."""
+        trace = self.trace
         rows, _ = trace.others("sack1_end")
         plain = self.again & ~trace.anywhere(trace.sparse(rows, self.acks[rows]))
         repeats = trace.count(trace["segs"], self.repeats) if plain.any() else np.zeros(len(trace), np.int64)
-        partial = plain & (self.last_sent >= 0) & (repeats - repeats[self.last_sent] >= 3)
-        return np.asarray(self.again & (sacked | overtaken | partial | (self.duplicates >= 3) | (self.last_sent < 0)))
+        return np.asarray(plain & (self.last_sent >= 0) & (repeats - repeats[self.last_sent] >= 3))
 
     @cached_property
     def by_timer(self) -> Bools:
+        """Likewise, where no duplicate ACK has caused them."""
+        return np.asarray(self.alone & ~self.answers)
+
+    @cached_property
+    def alone(self) -> Bools:
         """Retransmissions without such ACKs, those left out that a timeout before has begun (RFC 6298, 5.4)."""
         alone = self.again & ~self.evidence
         return np.asarray(alone & ~(self.trace["seq"] < self._lost_to(alone)))
 
+    @cached_property
+    def answers(self) -> Bools:
+        """Retransmissions at once upon a duplicate ACK, or less than a round trip after it, as pacing delays them."""
+        trace, time = self.trace, self.trace["time_ns"]
+        last = trace.latest(self.repeats, self.again)
+        soon = (last >= 0) & (time - time[last] < self.rtt_min) & (self.waited < _TIMER_NS) & ~self.tail
+        return np.asarray(self.again & (soon | (last >= trace.instant)))
+
     def _lost_to(self, alone: Bools) -> Ints:
         """SND.NXT at the last timeout: all below it may be sent again; that which is first is sent by the timer."""
         trace = self.trace
-        head = alone & (trace["seq"] <= trace.una) & (self.waited >= 100_000_000)
+        head = alone & (trace["seq"] <= trace.una) & (self.waited >= _TIMER_NS)
         reached = trace.highest(trace.nxt, head)
         repeated = trace["seq"] <= trace.una
         return np.where(repeated, -1, reached)

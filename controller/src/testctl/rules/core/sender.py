@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from testctl.records.schema import FIN, Bools, Ints
@@ -32,10 +34,10 @@ def sysctl(trace: Trace, name: str, default: int) -> int:
 
 
 def kernel(trace: Trace) -> tuple[int, int]:
-    """The release of the host's kernel, such as (6, 12); (99, 0): not known, the latest is assumed."""
-    major, _, rest = str(trace.settings.get("kernel", trace.records.point.kernel)).partition(".")
-    minor = rest.partition(".")[0]
-    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (99, 0)
+    """The release of the host's kernel, such as (6, 12), also of 6.12-coverage; (99, 0): not known, the latest is
+    assumed."""
+    release = re.match(r"(\d+)\.(\d+)(?![\w])", str(trace.settings.get("kernel", trace.records.point.kernel)))
+    return (int(release[1]), int(release[2])) if release else (99, 0)
 
 
 def rto_min_ns(trace: Trace) -> int:
@@ -44,7 +46,10 @@ def rto_min_ns(trace: Trace) -> int:
 
 
 def rack(trace: Trace) -> bool:
-    """Whether losses are detected by time (RFC 8985); since 6.17 Linux can't otherwise (1c120191dcec)."""
+    """Whether losses are detected by time (RFC 8985), which needs SACK; since 6.17 Linux can't otherwise
+    (1c120191dcec)."""
+    if not sysctl(trace, "tcp_sack", 1):
+        return False
     return bool(sysctl(trace, "tcp_recovery", 1) & 1) or kernel(trace) >= (6, 17)
 
 
