@@ -101,3 +101,25 @@ def test_until_data_is_acknowledged_the_rto_may_be_that_of_earlier_connections()
     assert found("rto-of-rtt", idle + "20000 a < A ack 1000\n", samples=sample(**values)).count == 1
     assert found("rto-of-rtt", idle, samples=sample(**values)).count == 0
     assert found("rto-of-rtt", idle + "80000 a < A ack 1000\n", samples=sample(**values)).count == 0
+
+
+def test_an_event_is_of_what_tcp_had_received_by_then() -> None:
+    """A host that is busy has more ACKs: 4000 had arrived, and TCP had received 1000."""
+    arrived = HELLO + burst(10000, 0, 9) + "20000 a < A ack 1000 sack 8000:9000\n20500 a < A ack {}\n"
+    sent = "10000 send open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 0 delivered 1\n"
+    first = "20000 ack open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 7 prior 9 delivered 3\n"
+    then = "20600 ack open una {} nxt 9000 cwnd 12 ssthresh 99 pipe 6 prior 7 delivered {}\n"
+    for una, acked, delivered, wrong in ((2000, 2000, 4, 0), (2000, 2000, 5, 1), (2000, 4000, 4, 0)):
+        trace = sent + first + then.format(una, delivered)
+        assert violations("delivered-count", arrived.format(acked), trace=trace) == wrong
+
+
+def test_time_wait_counts_no_d_sacks() -> None:
+    text = HELLO + "20000 a > A 0:1000 ack 0\n30000 a < A ack 1000 sack 0:1000\n40000 a > FA ack 0\n"
+    gone, open_ = "50000 a < FA ack 1001\n", "50000 a < A ack 1001\n"
+    again = "60000 a < A ack 1001 sack 0:1000\n"
+    for ends, counts in ((gone, 1), (open_, 2)):
+        counters = {"a": {"snmp": {"TcpExt.TCPDSACKRecv": counts}}}
+        assert found("kernel-counts", text + ends + again, counters=counters).count == 0
+        wrong = {"a": {"snmp": {"TcpExt.TCPDSACKRecv": counts + 1}}}
+        assert found("kernel-counts", text + ends + again, counters=wrong).count == 1

@@ -227,6 +227,17 @@ def test_a_silent_tail_is_probed(time: int, state: str, count: int) -> None:
     assert found("tlp-missing", text, settings={"a": {"net.ipv4.tcp_early_retrans": 0}}, events=events(trace)).undecided
 
 
+@pytest.mark.parametrize(("una", "pipe", "count"), [(1000, 9, 0), (9000, 9, 1), (1000, 0, 1)])
+def test_there_is_one_probe_at_a_time(una: int, pipe: int, count: int) -> None:
+    """RFC 8985, 7.3; what a program writes while nothing is in flight is no probe."""
+    text = FLIGHT + "80000 a < A ack 9000 sack 8000:9000\n"
+    before = f"10000 ack open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe {pipe} prior 9 delivered 2\n"
+    probe = "31000 send open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 9 prior 8 delivered 2\n"
+    ack = f"32000 ack open una {una} nxt 12000 cwnd 12 ssthresh 99 pipe 7 prior 9 delivered 3\n"
+    late = f"90000 ack open una {una} nxt 12000 cwnd 12 ssthresh 99 pipe 7 prior 7 delivered 3\n"
+    assert violations("tlp-missing", text, trace=before + probe + ack + late) == count
+
+
 @pytest.mark.parametrize(
     ("state", "sack", "count"), [("open", " sack 4000:6000", 1), ("disorder", " sack 4000:6000", 0), ("open", "", 0)]
 )

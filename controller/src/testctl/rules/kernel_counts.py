@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from testctl.records.schema import ACK, CE, SYN, Bools
+from testctl.records.schema import ACK, CE, FIN, SYN, Bools
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
 from testctl.rules.core.windows import Events
@@ -65,7 +65,9 @@ def _shown(trace: Trace) -> Counter[str]:
     waited = trace["time_ns"] - trace["time_ns"][np.maximum(trace.latest(~out), 0)]
     delayed = out & trace.pure_ack & (waited >= trace.at_once_ns) & (trace["ack"] > trace.acked)
     again = out & syn & (trace.latest(out & syn) >= 0)
-    (old_sent, above_sent), (old_came, above_came) = _dsacks(trace, acks), _dsacks(trace, ~out & ack)
+    fin = trace.has(FIN)
+    over = (trace.latest(out & fin) >= 0) & (trace.latest(~out & fin) >= 0) & (trace.una >= trace.nxt)
+    (old_sent, above_sent), (old_came, above_came) = _dsacks(trace, acks), _dsacks(trace, ~out & ack & ~over)
     numbers = {
         "Tcp.RetransSegs": segs[trace.board.again].sum() + again.sum(),
         "TcpExt.TCPOrigDataSent": segs[trace.board.sent & ~trace.board.again & ~syn].sum(),

@@ -38,6 +38,10 @@ def check(trace: Trace, other: Trace | None) -> Found:
     pto = 2 * srtt_ns + delayed
     probe = events.follows & (time - events.before("time_ns") >= 2 * srtt_ns)  # it came by a timer, perhaps
     due = (srtt_ns > 0) & (events["pipe"] > 0) & np.isin(events["state"], (OPEN, CWR)) & ~probe
+    # One probe at a time: until what had been sent at the last one is acknowledged (RFC 8985, 7.3).
+    probes = probe & ~events.kind("ack") & (events.before("pipe") > 0)
+    last = events.last(probes)
+    due &= ~(probes[last] & events.same(last) & (events["snd_una"] < events["snd_nxt"][last]))
     due &= np.isin(events["conn"], np.unique(trace["conn"][in_use(trace)]))
     return events.where(
         due & (silence > pto + pto // 8 + 5 * TICK_NS),

@@ -363,15 +363,15 @@ class Scoreboard:
         return np.asarray(plain & (self.last_sent >= 0) & (repeats - repeats[self.last_sent] >= 3))
 
     @cached_property
-    def by_timer(self) -> Bools:
-        """Likewise, where no duplicate ACK has caused them."""
-        return np.asarray(self.alone & ~self.answers)
-
-    @cached_property
     def alone(self) -> Bools:
         """Retransmissions without such ACKs, those left out that a timeout before has begun (RFC 6298, 5.4)."""
         alone = self.again & ~self.evidence
         return np.asarray(alone & ~(self.trace["seq"] < self._lost_to(alone)))
+
+    @cached_property
+    def by_timer(self) -> Bools:
+        """Likewise, where no duplicate ACK has caused them."""
+        return np.asarray(self.alone & ~self.answers)
 
     @cached_property
     def answers(self) -> Bools:

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from testctl.records.rows import search
-from testctl.records.schema import TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
+from testctl.records.schema import ACK, TCP_EVENT_NAMES, Array, Bools, Ints, codes_of, numbers_of
 from testctl.rules.core.spec import KEPT, Found, Violation
 from testctl.rules.core.trace import Trace, once
 
@@ -127,12 +127,16 @@ class Events:
 
     @cached_property
     def alone(self) -> tuple[Ints, Ints]:
-        """(ACKs without another in their instant, for each the last row of its connection up to then)."""
+        """(ACKs without another in their instant, for each the last row of its connection up to then), where TCP had
+        received all ACKs that the host had: a busy host has more."""
         trace, conn, time, acks = self.trace, self["conn"], self["time_ns"], np.flatnonzero(self.kind("ack"))
         apart = (conn[acks[1:]] != conn[acks[:-1]]) | (time[acks[1:]] != time[acks[:-1]])
         at = acks[np.append(True, apart)[: len(acks)] & np.append(apart, True)[: len(acks)]]
         at = at[np.isin(conn[at], trace["conn"])]
-        return at, last_rows(trace, conn[at], time[at])
+        rows = last_rows(trace, conn[at], time[at])
+        una = trace.highest(trace["ack"], ~trace.out & trace.has(ACK), inclusive=True)
+        received = una[rows] == self["snd_una"][at]
+        return at[received], rows[received]
 
     @cached_property
     def delivered(self) -> Ints:
