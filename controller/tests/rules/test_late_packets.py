@@ -32,6 +32,14 @@ def test_behind_a_reordering_more_may_be_outstanding() -> None:
     assert found("limited-transmit", FIRST, counters=counted("TCPRenoReorder"), **more).undecided
 
 
+@pytest.mark.parametrize(("kernel", "flags", "count"), [("6.1", "FA", 0), ("6.12", "FA", 1), ("6.1", "A", 1)])
+def test_before_6_12_a_fin_may_leave_beyond_the_window(kernel: str, flags: str, count: int) -> None:
+    """tcp_cwnd_test()."""
+    sent = "20000 send disorder una 0 nxt 13001 cwnd 10 ssthresh 99 pipe 10 prior 9 delivered 3\n"
+    text = HELLO + f"10000 a > A 0:12000 ack 0 segs 12\n20000 a > {flags} 12000:13000 ack 0\n"
+    assert violations("limited-transmit", text, trace=SENT + sent, **NO_SACK | {"kernel": kernel}) == count
+
+
 @pytest.mark.parametrize(("acks", "sent_us", "evidence"), [(1, 20100, 1), (2, 20100, 1), (3, 20100, 0), (1, 25000, 1)])
 def test_one_duplicate_ack_shows_no_loss_and_is_no_timer(acks: int, sent_us: int, evidence: int) -> None:
     """RFC 5681, 3.2; at 25 ms it is paced."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import rack, reordered, sysctl
+from testctl.records.schema import FIN
+from testctl.rules.core.sender import kernel, rack, reordered, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import DISORDER, Events
@@ -17,7 +18,8 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("tcp_events",),
     quote="The amount of outstanding data would remain less than or equal to the congestion window plus 2 segments.",
-    linux="With RACK (net.ipv4.tcp_recovery=1, since 4.18) a segment may leave for every segment SACKed until then.",
+    linux="With RACK (net.ipv4.tcp_recovery=1, since 4.18) a segment may leave for every segment SACKed until then. "
+    "Before 6.12 one with a FIN may leave beyond that (tcp_cwnd_test()).",
 )
 
 _SEGMENTS = 3
@@ -36,7 +38,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     events = Events(trace)
     outstanding = (events["snd_nxt"] - events["snd_una"]) // trace.mss
     calm = np.asarray(events["state"] == DISORDER)
+    fin = np.isin(events["snd_nxt"], trace.end[trace.out & trace.has(FIN)]) & (kernel(trace) < (6, 12))
     return events.where(
-        events.kind("send") & calm & (outstanding > events["cwnd"] + 2),
+        events.kind("send") & calm & (outstanding > events["cwnd"] + 2 + fin),
         lambda at: f"{outstanding[at]} segments outstanding; the window is {events['cwnd'][at]}",
     )
