@@ -418,6 +418,11 @@ def test_new_data_leaves_at_the_pace(old: str, new: str, wrong: int) -> None:
     assert count("pacing", FIRST, trace=PACED.replace(old, new)) == wrong
 
 
+@pytest.mark.parametrize(("window", "wrong"), [(5000, 1), (4999, 0)])
+def test_tso_may_wait_for_space_in_the_receive_window_too(window: int, wrong: int) -> None:
+    assert count("pacing", FIRST.replace("SA ack 0 win 64000", f"SA ack 0 win {window}"), trace=PACED) == wrong
+
+
 def arriving(*times_ms: int) -> str:
     return HELLO + "".join(f"{at}000 a < A {n}000:{n + 1}000 ack 0\n" for n, at in enumerate(times_ms))
 
