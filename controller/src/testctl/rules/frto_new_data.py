@@ -9,7 +9,7 @@ from testctl.records.schema import TCP_LIMITS
 from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events, arrived_by, last_rows
+from testctl.rules.core.windows import RECOVERY, Events
 
 _SOON = 10
 
@@ -43,8 +43,6 @@ def check(trace: Trace, other: Trace | None) -> Found:
     at = np.minimum(following, len(events) - 1)
     soon = (following < len(events)) & events.same(at) & (time[at] - time < _SOON * 1000 * events["srtt_us"])
     partial = first & (una < sent[last]) & soon & (events["limited_by"] == TCP_LIMITS.index("nothing"))
-    acks = np.flatnonzero(partial & np.isin(events["conn"], trace["conn"]))
-    rows = arrived_by(trace, last_rows(trace, events["conn"][acks], time[acks]))
-    partial = events.sparse(acks, trace.limit[rows] >= sent[acks] + trace.mss)
+    partial &= events.offered(partial) >= sent + trace.mss
     wrong = before(partial) & events.follows & events.kind("retransmit") & (time == events.before("time_ns"))
     return events.where(wrong, lambda at: f"an ACK of {una[at]} after a timeout is answered with a retransmission")

@@ -8,7 +8,7 @@ import numpy as np
 from testctl.records.schema import TCP_LIMITS
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OPEN, Events, arrived_by, last_rows
+from testctl.rules.core.windows import OPEN, Events
 
 SPEC = RuleSpec(
     name="pacing",
@@ -33,10 +33,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     # With space in both windows for more than was sent, which TSO does not wait to fill.
     space = events["pipe"] + 2 * (events["pipe"] - events["prior_pipe"]) <= events["cwnd"]
     held = calm & space & (rate > 0) & (events["limited_by"] == TCP_LIMITS.index("pacing"))
-    at = np.flatnonzero(held & np.isin(events["conn"], trace["conn"]))
-    rows = arrived_by(trace, last_rows(trace, events["conn"][at], time[at]))
     nxt = events["snd_nxt"]
-    held = events.sparse(at, trace.limit[rows] - nxt[at] >= 2 * (nxt - events.before("snd_nxt"))[at])
+    held &= events.offered(held) - nxt >= 2 * (nxt - events.before("snd_nxt"))
     wrong = before(held) & calm & (took > 0) & ((took > due + _ROUNDED_NS) | (took < due / 2 - _ROUNDED_NS))
     return events.where(
         wrong, lambda at: f"sends {took[at] / 1000:.1f} us after the last time; {due[at] / 1000:.1f} us are its pace"

@@ -138,6 +138,11 @@ class Events:
         received = una[rows] == self["snd_una"][at]
         return at[received], rows[received]
 
+    def offered(self, of: Bools) -> Ints:
+        """For events of the mask the right edge of the window that the peer offered last; 0 for all others."""
+        trace, at = self.trace, np.flatnonzero(of & np.isin(self["conn"], self.trace["conn"]))
+        return self.sparse(at, trace.limit[arrived_by(trace, last_rows(trace, self["conn"][at], self["time_ns"][at]))])
+
     @cached_property
     def delivered(self) -> Ints:
         """Segments that an ACK delivered; 0 of other events."""
