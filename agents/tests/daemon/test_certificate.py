@@ -45,6 +45,11 @@ def test_a_damaged_one_is_refused_or_read(data: st.DataObject) -> None:
     assert isinstance(found.end, datetime)
 
 
+def test_what_comes_before_a_certificate_is_not_skipped() -> None:
+    with pytest.raises(ValueError, match="want DER with tag 0x30; got another"):
+        certificate.parse(ssl.DER_cert_to_PEM_cert(b"\x05\x00" + DER))
+
+
 @given(text=st.text())
 def test_any_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="want a certificate in PEM"):

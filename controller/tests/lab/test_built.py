@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testctl.cli.main import app
 from testctl.lab import cc, kernel, source
 from testctl.lab.built import built, kernel_for
 from testctl.lab.inputs import Inputs, needed
@@ -109,6 +110,18 @@ def test_none_is_built(copied: Path) -> None:
     words = f"kernel 6.12 is not built: there is none in {copied}/cache/kernels; build it with: testctl lab build"
     with pytest.raises(TestbedError, match=re.escape(words)):
         kernel_for(NAME)
+
+
+def test_all_kernels_that_serve_a_plan_are_printed(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copied / "src" / "linux-source-6.1.tar.xz").write_bytes(b"of another")
+    made = {name: build(name).binary for name in ("6.1", "6.12")}
+    plan = copied / "plan.yaml"
+    plan.write_text(
+        "topology: pair\nflows: {bulk: sender -> receiver}\n"
+        'tuples:\n  - [hosts, kernel, ["6.1", "6.12"]]\n  - [bulk, duration, 1s]\n'
+    )
+    app(["lab", "build", "--for", str(plan)], standalone_mode=False)
+    assert capsys.readouterr().out.splitlines() == [f"kernel {name}: {binary}" for name, binary in made.items()]
 
 
 def test_an_unknown_kernel_is_answered_with_those_there_are(copied: Path) -> None:

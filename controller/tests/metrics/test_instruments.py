@@ -170,6 +170,15 @@ def test_values_that_the_kernel_counts_otherwise_are_null_and_the_point_says_why
         assert instruments_agree(records) == []
 
 
+def test_a_counter_that_a_kernel_lacks_keeps_no_other_from_being_compared(tmp_path: Path) -> None:
+    records = counted(tmp_path, TCPSackRecovery=3)
+    for name in ("TCPTimeouts", "TCPLossProbes"):
+        del records.counters["sender"]["snmp"][f"TcpExt.{name}"]
+    found = analyse(records).metrics
+    assert str(found["*"]["counter_mismatches"]).startswith("sender: recoveries: 0 by its capture, 3 by its kernel")
+    assert found["bulk"]["loss_probes"] == 1
+
+
 def test_of_a_recovery_that_time_stamps_ended_early_only_the_count_is_known(tmp_path: Path) -> None:
     """The capture has no sign of where that was."""
     talk = Conversation(delay_us=10_000)

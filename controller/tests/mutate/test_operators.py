@@ -37,6 +37,7 @@ EXAMPLES = [
     ("removed", "return;", "return;", [""]),
     ("removed", "for (;;) break;", "break;", [""]),
     ("swapped", "g(a, b);", "g(a, b)", ["g(b, a)"]),
+    ("swapped", "g(a, b, 1);", "g(a, b, 1)", ["g(b, a, 1)"]),
     ("swapped", "x = before(sk->a, sk->b);", "before(sk->a, sk->b)", ["before(sk->b, sk->a)"]),
     ("unit", "x = usecs_to_jiffies(a);", "usecs_to_jiffies(a)", ["msecs_to_jiffies(a)"]),
     ("unit", "x = 3 * HZ;", "HZ", ["HZ * 1000"]),

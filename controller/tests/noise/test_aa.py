@@ -77,6 +77,14 @@ def test_as_many_at_once_as_do_no_harm() -> None:
     assert judged(check(), rounds) == said
 
 
+def test_more_at_once_than_do_harm_are_not_allowed() -> None:
+    """Four that happened to be calm prove nothing where two were not."""
+    wild = [[70.0, 130.0]] * 5
+    said = judged(check(), {1: samples(CALM), 2: samples(wild), 4: samples([[v[0]] * 4 for v in CALM])})
+    assert [level["may"] for level in said["beside"].values()] == [False, True]
+    assert said["most_at_once"] == 1
+
+
 def test_a_point_that_does_not_pass_is_no_measurement() -> None:
     with pytest.raises(TestbedError, match="alone, is skip: why"):
         judged(check(jobs=(1,)), {1: samples(CALM, "skip")})
