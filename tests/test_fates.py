@@ -37,7 +37,8 @@ table_add routes to sender/32 => sender sender
 
 
 @pytest.fixture(
-    params=["", pytest.param("l2", marks=pytest.mark.long), "router"], ids=lambda name: name or "testbed's own"
+    params=["", *(pytest.param(name, marks=pytest.mark.long) for name in ("l2", "router"))],
+    ids=lambda name: name or "testbed's own",
 )
 def program(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The switch's, among the plans of a test."""

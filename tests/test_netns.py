@@ -8,7 +8,6 @@ import platform
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from testctl_agent.cc.struct_ops import available, unavailable
 from testctl_agent.network import qdisc
 
 from controller.tests.report.reading import text_of
+from tests import cli_commands
 
 root = pytest.mark.alone
 VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])
@@ -48,16 +48,14 @@ def write(where: Path, *tuples: str) -> Path:
     return where / "short.yaml"
 
 
-def argv(file: Path, *words: str, command: str = "run") -> list[str]:
-    return [sys.executable, "-m", "testctl.cli.main", command, str(file), "--testbed", "netns", *words]
+def argv(file: Path, *words: str) -> list[str]:
+    return [*cli_commands.TESTCTL, "run", str(file), "--testbed", "netns", *words]
 
 
 def call(file: Path, *words: str, code: int = 0, command: str = "run") -> str:
     """Run it in the plan's directory; returns its output."""
-    done = subprocess.run(
-        argv(file, *words, command=command), cwd=file.parent, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == code, done.stdout + done.stderr
+    words = (command, str(file), "--testbed", "netns", *words)
+    done = cli_commands.call(file.parent, *words, code=code, timeout_s=300)
     return done.stdout + done.stderr
 
 

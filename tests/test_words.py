@@ -143,11 +143,16 @@ def found(text: str) -> list[str]:
     return [match.group() for match in PATTERN.finditer(ALLOWED_PATTERN.sub("", text))]
 
 
+def has(path: Path) -> bool:
+    """Whether some word of RULES is anywhere in a file: most have none, and taking a file apart takes longest."""
+    return PATTERN.search(path.read_text(encoding="utf-8")) is not None
+
+
 def test_prose_has_the_fields_terms() -> None:
     wrong = [
         f"{name}:{number}: {word!r} in {line.strip()[:100]!r}; use: {advice(word)}"
         for name in tracked()
-        if name != "tests/test_words.py"
+        if name != "tests/test_words.py" and has(ROOT / name)
         for number, line in prose(ROOT / name)
         for word in found(line)
     ]

@@ -25,7 +25,8 @@ import grimp
 
 ROOT = Path(__file__).resolve().parents[1]
 PASSED = Path(os.environ.get("TESTCTL_CACHE") or Path.home() / ".cache" / "testctl") / "suites"
-CORE = ("agents/tests", "controller/tests", "tests", "plugins/rack/tests/rack/test_smoke.py")
+CORE = ("tests", "plugins/rack/tests/rack/test_smoke.py", "controller/tests", "agents/tests")
+"""Those that take longest first: the last files are short ones, so that all processes end at about the same time."""
 MACHINES = "plugins/rack/tests/machines"
 SHARED = ("conftest.py", "constraints.txt", "pyproject.toml", "lab", "p4", "tools/setup", "tools/suites.py")
 """What every suite depends on."""
@@ -51,7 +52,7 @@ class Suite:
         """Run it: first what needs the machine to itself, one test after another, then all others."""
         pytest = [sys.executable, "-m", "pytest", *self.paths, *self.arguments]
         pytest += [f"--ignore={self.ignored}"] if self.ignored else []
-        parallel = ["-n", testers, "--dist", "worksteal"]
+        parallel = ["-n", testers, "--dist", "loadfile", "--no-loadscope-reorder"]
         # What pytest compiles is kept, whatever the environment says: five processes import all modules of the tests.
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | self.environment
         codes = [

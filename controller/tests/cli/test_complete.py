@@ -12,6 +12,7 @@ import pytest
 from testctl.system.subprocesses import run
 
 from controller.tests.serve.conftest import make_run
+from tests.cli_commands import call
 
 Offer = Callable[[str], list[str]]
 TESTCTL = Path(sys.executable).parent / "testctl"
@@ -35,9 +36,8 @@ def offered(there: Path) -> Offer:
     """The words that are offered for the last word of a line."""
 
     def of(line: str) -> list[str]:
-        words = line.split(" ")
-        given = ["_TESTCTL_COMPLETE=complete_bash", f"COMP_WORDS={line}", f"COMP_CWORD={len(words) - 1}"]
-        return run(["env", *given, str(TESTCTL)], cwd=there).split()
+        given = {"_TESTCTL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": line.count(" ")}
+        return call(there, **given).stdout.split()
 
     return of
 

@@ -124,29 +124,32 @@ def test_the_controllers_commands_import_no_other_distribution(path: Path) -> No
         assert "imported" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("value", "module", "why"),
-    [
-        ("made_up:greet", "import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_that_name'"),
-        ("made_up:greet", "def greet(:", "SyntaxError: "),
-        ("made_up:greet", "", "AttributeError: "),
-        ("made_up:greet", "raise SystemError('two\\nlines')", "SystemError: two lines"),
-        ("made_up:greet", "raise SystemExit(5)", "SystemExit: 5"),
-        ("made_up:greet", "def greet(who: 'nobody'): ...", "NameError: name 'nobody' is not defined"),
-        ("nowhere:greet", "", "ModuleNotFoundError: No module named 'nowhere'"),
-        ("made_up:number", COMMANDS, "want a function or a typer.Typer; got int"),
-    ],
-)
-def test_a_broken_command_names_its_distribution(path: Path, value: str, module: str, why: str) -> None:
-    install(path, "made-up", {"greet": value}, made_up=module)
-    *run, listed, own = calls(path, ["greet", "world", "--loud"], ["greet", "--help"], ["--help"], ["metrics"])
-    for done in run:
+BROKEN = {
+    "nothing": ("broken0:greet", "import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_"),
+    "syntax": ("broken1:greet", "def greet(:", "SyntaxError: "),
+    "lacks": ("broken2:greet", "", "AttributeError: "),
+    "raises": ("broken3:greet", "raise SystemError('two\\nlines')", "SystemError: two lines"),
+    "exits": ("broken4:greet", "raise SystemExit(5)", "SystemExit: 5"),
+    "names": ("broken5:greet", "def greet(who: 'nobody'): ...", "NameError: name 'nobody' is not defined"),
+    "nowhere": ("nowhere:greet", "", "ModuleNotFoundError: No module named 'nowhere'"),
+    "number": ("broken7:number", COMMANDS, "want a function or a typer.Typer; got int"),
+}
+"""Command: its value, the text of its module, why it can't be had."""
+
+
+def test_a_broken_command_names_its_distribution(path: Path) -> None:
+    for number, (word, (value, module, _)) in enumerate(BROKEN.items()):
+        install(path, f"made-up-{word}", {word: value}, **{f"broken{number}": module})
+    each = [[word, *more] for word in BROKEN for more in (["world", "--loud"], ["--help"])]
+    *run, listed, own = calls(path, *each, ["--help"], ["metrics"])
+    for (word, *_), done in zip(each, run, strict=True):
+        value, _, why = BROKEN[word]
         assert done.returncode == 3, done
         (sentence,) = done.stderr.splitlines()
-        assert sentence.startswith(f"testctl greet: {value} of the distribution made-up 1.0")
+        assert sentence.startswith(f"testctl {word}: {value} of the distribution made-up-{word} 1.0")
         assert why in sentence
     assert (listed.returncode, listed.stderr) == (0, "")
-    assert "made-up 1.0" in listed.stdout
+    assert all(f"made-up-{word} 1.0" in listed.stdout for word in BROKEN)
     assert own.returncode == 0
 
 
@@ -158,18 +161,17 @@ def test_a_command_of_two_distributions(path: Path) -> None:
     assert done.stderr == "testctl greet: want this command of one distribution; got it of first 1.0, second 1.0\n"
 
 
-@pytest.mark.parametrize("word", KNOWN)
-def test_a_known_command_that_is_not_installed(path: Path, word: str) -> None:
-    name, place = KNOWN[word]
-    assert f'name = "{name}"' in (checkout.root() / place / "pyproject.toml").read_text(encoding="utf-8")
-    asked = ([word], [word, "run", "--no-such-option"], [word, "--help"], ["nonsense"], ["--help"])
-    *known, nonsense, listed = calls(path, *asked)
-    for done in known:
+def test_known_commands_that_are_not_installed(path: Path) -> None:
+    each = [[word, *more] for word in KNOWN for more in ([], ["run", "--no-such-option"], ["--help"])]
+    *known, nonsense, listed = calls(path, *each, ["nonsense"], ["--help"])
+    for (word, *_), done in zip(each, known, strict=True):
+        name, place = KNOWN[word]
+        assert f'name = "{name}"' in (checkout.root() / place / "pyproject.toml").read_text(encoding="utf-8")
         assert (done.returncode, done.stdout) == (2, "")
         (sentence,) = done.stderr.splitlines()
         assert f"the distribution {name} has this command, and it is not installed" in sentence
+        assert f"│ {word} " not in listed.stdout
     assert nonsense.returncode == 2
-    assert f"│ {word} " not in listed.stdout
 
 
 def test_a_cluster_that_is_not_installed(path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from testctl.plan import load_plan
 from testctl_agent.spec.errors import PlanError
+
+from tests.cli_commands import call
 
 pytest.importorskip("p4c_ebpf")
 PROGRAMS = Path(__file__).parents[3] / "plugins" / "p4c_ebpf" / "tests" / "programs"
@@ -97,8 +97,7 @@ def test_another_program_or_other_rows_are_another_point(where: Path) -> None:
 
 
 def check(*words: str) -> tuple[int, str]:
-    argv = [sys.executable, "-m", "testctl.cli.main", "p4", "check", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    done = call(Path.cwd(), "p4", "check", *words, code=None)
     return done.returncode, done.stdout + done.stderr
 
 
