@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from testctl.cli.affected import _print
 from testctl.coverage.affected import Affected, Change, affected, most_different
 from testctl.coverage.notes import Function, counters_of, functions_of
 from testctl.coverage.table import Coverage, SourceFile, add_function
 from testctl.lab import git_tree
 from testctl.lab.source import split_revision
+from testctl.plan import load_plan
 
 NAME = "net/ipv4/tcp_p.c"
 SOURCE = """#include <stdlib.h>
@@ -172,3 +174,26 @@ def test_the_tree_s_own_settings_of_git_change_nothing(tree: Path) -> None:
     finally:
         (tree / NAME).write_text(SOURCE, encoding="ascii")
     assert split_revision(f"{tree}@{head}") == (tree, head)
+
+
+def test_lines_that_changed_and_no_point_executes_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plan.yaml").write_text(
+        "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, [cubic, reno]], [bulk, bytes, 1]]\n"
+    )
+    plan, counts = load_plan(tmp_path / "plan.yaml", metrics={}), np.zeros(2, np.int64)
+    head = "1 of 2 points execute what changed since HEAD"
+    for concerned, printed in (
+        (Affected(counts), [head]),
+        (
+            Affected(counts, unreached=[f"{NAME}:7: a;", f"{NAME}:9: b;"], not_built=["net/sctp/input.c"]),
+            [head, "not part of this kernel: net/sctp/input.c", "2 lines of the change that no point executes:",
+             f"  {NAME}:7: a;", f"  {NAME}:9: b;"],
+        ),
+        (Affected(counts, why_all=["Kconfig"]), ["every point can be concerned by what changed since HEAD: Kconfig"]),
+    ):  # fmt: skip
+        _print(plan, "HEAD", concerned, 1, 0)
+        assert capsys.readouterr().err.splitlines() == printed
+    _print(plan, "HEAD", Affected(counts), 1, 3)
+    assert "3 more are run because they are compared with these" in capsys.readouterr().err

@@ -161,6 +161,6 @@ def _print(plan: Plan, revision: str, concerned: Affected, points: int, compared
     if concerned.not_built:
         lines.append(f"not part of this kernel: {first_of(concerned.not_built, 3)}")
     if concerned.unreached:
-        lines.append(f"{counted(len(concerned.unreached), 'changed line')} that no point of the plan executes:")
+        lines.append(f"{counted(len(concerned.unreached), 'line')} of the change that no point executes:")
         lines.append(f"  {first_of(concerned.unreached, _SHOWN, chr(10) + '  ')}")
     print("\n".join(lines), file=sys.stderr)
