@@ -185,6 +185,17 @@ def test_a_narrow_screen_cuts_nothing_of_an_expectation(open_shown: Any, pages: 
 
 
 @BOTH
+def test_which_point_it_is_stays_in_sight_where_its_values_are_scrolled_to(
+    open_shown: Any, pages: Pages, of: str
+) -> None:
+    region = pages.opened(open_shown, of, pages.sweep, width=390).get_by_role("region", name="Points", exact=True)
+    assert region.evaluate("element => { element.scrollLeft = 200; return element.scrollLeft; }") == 200
+    boxes = [link.bounding_box() for link in region.locator("tbody td:first-child a").all()]
+    assert boxes
+    assert all(box["x"] >= 0 for box in boxes)
+
+
+@BOTH
 def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.two)
     heads = page.get_by_role("region", name="Points", exact=True).locator("thead").inner_text()
