@@ -15,6 +15,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete, panels
 from testctl.cli.options import AsJson
+from testctl.core import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +108,7 @@ def _print_files(counted: Coverage, files: list[SourceFile], as_json: bool) -> N
         lines, branches, functions = of
         cells = [f"{lines[0]}/{lines[1]}", _percent(lines), f"{branches[0]}/{branches[1]}", _percent(branches)]
         table.add_row(name.removeprefix("net/ipv4/"), *cells, f"{functions[0]}/{functions[1]}")
-    print(f"kernel {counted.kernel}, {len(counted.points)} points")
+    print(f"kernel {counted.kernel}, {words.counted(len(counted.points), 'point')}")
     Console().print(table)
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run found, in tables: what failing points share, expectations with their bounds, claims of papers; and how it was made.
-import { badge, facts, make, route, scroll, table, when } from "./dom.js";
+import { badge, facts, make, many, route, scroll, table, when } from "./dom.js";
 
 const numberHead = (text) => make("th", { scope: "col", class: "number" }, text);
 
@@ -9,7 +9,7 @@ export const failureTables = (run, looks, only) => make("section", {}, make("h2"
   const lines = rows.map(({ share, where, worst }) => make("tr", {}, make("td", { class: "nowrap" }, share),
     make("td", { class: "text" }, make("button", { type: "button", onclick: () => only(verdict, where) }, where.map(([label, value]) => `${label}=${value}`).join(" and "))), make("td", { class: "text" }, worst)));
   if (more) lines.push(make("tr", {}, make("td", {}, `${more} more`), make("td", {}, make("button", { type: "button", onclick: () => only(verdict, []) }, "all of them")), make("td", {})));
-  return make("div", {}, make("p", {}, badge(verdict, looks), ` ${count} points; each row is about those that no row above has`), scroll(`Points: ${verdict}`, table(["share", "with", "worst"], lines, { class: "blocks" })));
+  return make("div", {}, make("p", {}, badge(verdict, looks), ` ${many(count, "point")}${count > 1 ? "; each row is about those that no row above has" : ""}`), scroll(`Points: ${verdict}`, table(["share", "with", "worst"], lines, { class: "blocks" })));
 }));
 
 export const expectationTable = (run, looks) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a point's page has of its packets beside the figures: broken rules, recoveries, fates, and the distribution of latency.
-import { make, scroll, table, whenSeen } from "./dom.js";
+import { make, many, scroll, table, whenSeen } from "./dom.js";
 import { drawChart } from "./chart.js";
 
 const list = (label, titles, rows, classes) => scroll(label, table(titles.map((text, i) => make("th", { scope: "col", class: classes[i] || null }, text)),
@@ -35,7 +35,7 @@ const fateList = (fates) => {
   if (counts.length) into.append(make("p", { class: "note" }, counts.join("; ")));
   if (fates.packets.length) {
     const more = fates.left_out ? `, the first of ${fates.packets.length + fates.left_out}` : "";
-    into.append(make("details", { open: fates.packets.length <= 12 }, make("summary", {}, `${fates.packets.length} packets${more}`),
+    into.append(make("details", { open: fates.packets.length <= 12 }, make("summary", {}, `${many(fates.packets.length, "packet")}${more}`),
       list("Packets with a fate", ["at (s)", "port", "flow", "packet", "what", "queue (bytes)"], fates.packets, ["number", "", "", "", "", "number"])));
   }
   return into;

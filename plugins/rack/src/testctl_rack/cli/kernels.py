@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from testctl.core.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,8 @@ def install(
 
 def _print_changes(changed: Mapping[str, int], what: str) -> None:
     for host, count in sorted(changed.items()):
-        print(f"host {host}: {f'{what} ({count} changes)' if count else 'nothing to change'}")
+        changes = f"{what} ({counted(count, 'change')})" if count else "nothing to change"
+        print(f"host {host}: {changes}")
 
 
 @app.command("list")
