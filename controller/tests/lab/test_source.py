@@ -128,6 +128,12 @@ def test_what_git_ignores_is_no_part_of_the_tree(repository: Path) -> None:
     assert not {name for name in names if name.startswith(".git/") or name.endswith(".log")}
 
 
+def test_a_tracked_file_that_is_deleted_hides_no_other(repository: Path) -> None:
+    before = set(listing(repository))
+    (repository / "arch/um/Kconfig").unlink()
+    assert set(listing(repository)) == before - {"arch/um/Kconfig"}
+
+
 def test_revisions_of_a_tree_leave_its_checkout_alone(repository: Path) -> None:
     (repository / "net/tcp_input.c").write_text("not committed\n")
     state = git(repository, "status", "--porcelain"), git(repository, "worktree", "list"), git(repository, "show-ref")

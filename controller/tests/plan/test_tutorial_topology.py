@@ -42,6 +42,11 @@ def test_ports_have_the_numbers_of_the_file_and_hosts_its_addresses() -> None:
     assert Topology.from_json(found.to_json()) == found
 
 
+def test_delay_and_bandwidth_of_a_link_can_be_numbers() -> None:
+    slow = changed(lambda raw: raw["links"][1].extend([5, 10]))
+    assert read(slow).neighbours == read(TRIANGLE).neighbours
+
+
 def test_a_plan_has_it_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "topology.json").write_text(json.dumps(TRIANGLE))
     plan = tmp_path / "plan.yaml"

@@ -167,6 +167,16 @@ def test_points_are_tests(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.lab
+def test_the_runs_of_two_plans_are_below_one_directory(pytester: pytest.Pytester) -> None:
+    small = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, bytes, 10kB]]\n"
+    for name in ("one", "two"):
+        (pytester.path / f"{name}.yaml").write_text(small)
+    result = run(pytester, "--plan", "one.yaml", "--plan", "two.yaml", "--testctl-out", "out")
+    result.assert_outcomes(passed=2)
+    assert [load_run(pytester.path / "out" / name).summary["plan"] for name in ("one", "two")] == ["one", "two"]
+
+
+@pytest.mark.lab
 def test_the_smallest_plan_from_another_directory(pytester: pytest.Pytester) -> None:
     """plans/one_flow.yaml by its path; one that can't be judged is an error; what is not selected is not run."""
     shutil.copy(checkout.root() / "plans" / "one_flow.yaml", pytester.path / "flow.yaml")

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from testctl.records import load_raw
 from testctl.records.errors import RecordsError
 from testctl.records.port_queue import DROPPED, FULL, MARKED, ROW, SENT, check_drops, with_ports
 from testctl.records.schema import FATES
 from testctl.records.telemetry import Telemetry
+
+from controller.tests.support.synthetic import bulk, write_point
+from controller.tests.support.synthetic_telemetry import passage, write_telemetry
 
 KIND = np.dtype(
     [
@@ -76,3 +81,22 @@ def test_drops_that_the_ports_counted_and_no_record_has_are_an_error(tmp_path: P
     qdiscs[0]["extra"] = {"dropped": 2}
     with pytest.raises(RecordsError, match="want 2 packets that an AQM dropped, as its ports counted; got 1"):
         check_drops(found, rows, qdiscs)
+
+
+def test_records_without_a_packet_that_a_port_counted_are_refused(tmp_path: Path) -> None:
+    captures = bulk(10)
+    write_point(tmp_path, captures)
+    write_telemetry(tmp_path, passage(captures["sender"]))
+    switch = tmp_path / "raw" / "switch"
+    (switch / "port_queue").mkdir()
+    written(switch / "port_queue" / "port_queue.bin")
+    outcome = json.loads((tmp_path / "raw" / "outcome.json").read_text())
+    outcome["collected"]["switch"]["port_queue"] = {"ports": {"9": 2}}
+    (tmp_path / "raw" / "outcome.json").write_text(json.dumps(outcome))
+    counts = dict.fromkeys(("bytes", "packets", "drops", "overlimits", "requeues", "backlog", "qlen"), 0)
+    for name, dropped in (("before", 1), ("after", 3)):
+        qdisc = {"device": "s2", "kind": "testctl_port", "handle": "1:", "parent": "root", **counts}
+        text = json.dumps({"snmp": {}, "device": {}, "qdisc": [qdisc | {"extra": {"dropped": dropped}}]})
+        (switch / f"counters_{name}.json").write_text(text)
+    with pytest.raises(RecordsError, match="want 2 packets that an AQM dropped, as its ports counted; got 0"):
+        load_raw(tmp_path)

@@ -22,7 +22,7 @@ from testctl.report.figures import paper_figures
 from testctl.report.plan_charts import bounds_of
 from testctl.report.sweep import axis_of, sweep_of
 from testctl.report.sweep_choice import asked_spec, sweeps_of
-from testctl.report.sweep_terminal import plot
+from testctl.report.sweep_terminal import _Scale, plot
 from testctl.results import Run
 from testctl_agent.spec.errors import PlanError
 
@@ -239,6 +239,11 @@ def test_values_of_decades_make_the_metrics_axis_logarithmic(run: Run) -> None:
     found = sweep_of(FigureSpec("a", "metric", metric="x_us", x="switch.delay"), wide)
     assert found.log
     assert swept(found).spec["layer"][0]["encoding"]["y"]["scale"]["type"] == "log"
+
+
+def test_a_bar_of_the_terminal_has_no_length_at_the_least_value_of_a_logarithmic_axis() -> None:
+    scale = _Scale(1, 100, log=True, width=10)
+    assert [scale.place(value) for value in (1, 10, 100)] == [0, 40, 80]
 
 
 def test_a_figure_of_several_flows_says_what_its_values_are(run: Run) -> None:

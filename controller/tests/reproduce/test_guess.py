@@ -40,6 +40,10 @@ def test_one_pause_is_a_stall_or_more() -> None:
     assert "on-off 200ms/300ms until 1s" in got
 
 
+def test_the_only_pause_can_be_the_second_of_a_pattern() -> None:
+    assert "on-off 100ms/200ms until 1s" in guessed((600, 427))
+
+
 def test_data_at_the_begin_of_the_only_pause() -> None:
     assert "stall at 200ms for 300ms until 1s" in guessed((200, 190), (500, 240))
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -69,6 +70,9 @@ def test_a_point_is_found_by_the_start_of_its_id(run: Run) -> None:
         run.point("a")
     with pytest.raises(PlanError, match="want the id of one point; 'zz' names none"):
         run.point("zz")
+    seven = replace(run, points=[replace(run.points[0], id=f"c{n}") for n in range(7)])
+    with pytest.raises(PlanError, match="'c' names c0, c1, c2, c3, c4, and 2 more"):
+        seven.point("c")
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -237,6 +237,9 @@ def test_the_data_receiver_encodes_the_three_least_significant_bits_of_its_count
     """
     )
     assert found("accecn-ace", talk.format("", 0), host="b").count == 0
+    unmarked = talk.replace("ecn 3", "ecn 2")
+    assert found("accecn-ace", unmarked.format("E", 1), host="b").count == 0
+    assert found("accecn-ace", unmarked.format("CE", 1), host="b").count == 2
     assert found("accecn-ace", talk.format("C", 1), host="b").count == 2
     result = found("accecn-ace", talk.format("E", 0), host="b")
     assert result.count == 2

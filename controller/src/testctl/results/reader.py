@@ -23,6 +23,7 @@ from testctl.records.files import json_text
 from testctl.records.parquet import cleaned, read_parquet
 from testctl.results import layout, shapes
 from testctl.results.verdict_file import FORMAT, VerdictFile
+from testctl.system.text import first_of
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class Run:
         """The point whose id starts so.  Raises PlanError: none, or more than one."""
         matching = [point for point in self.points if point.id.startswith(start)]
         if len(matching) != 1:
-            got = ", ".join(point.id for point in matching[:5]) if matching else "none"
+            got = first_of([point.id for point in matching], 5) or "none"
             raise PlanError(f"{self.path}: want the id of one point; {start!r} names {got}")
         return matching[0]
 
