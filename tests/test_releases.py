@@ -54,9 +54,10 @@ def test_groups_pages_and_exit_codes(place: Path) -> None:
     assert max(map(len, first.stdout.splitlines())) <= 80
     made = sorted((place / "results").glob("2*"))
     assert len(made) == 2
+    (place / "results" / "20990101T000000Z-small").mkdir()  # as a run that was interrupted leaves
     again = releases(place, "--entries", "known.yaml", "--json")
     assert again.returncode == 0, again.stdout + again.stderr
-    assert sorted((place / "results").glob("2*")) == made, "no point was run again"
+    assert sorted((place / "results").glob("20[!9]*")) == made, "no point was run again"
     found = json.loads(again.stdout)
     (plan,) = found["plans"]
     assert plan["same"] + plan["differ"] == 2
