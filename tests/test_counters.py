@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testctl.results import RunPoint, load_run
@@ -82,7 +83,20 @@ allow:
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
+QUICK = (
+    "the first ten lost, and SACK that lets packets go long after the last progress",
+    "packets too large for a link",
+    "a window that is closed for a while, and probes into it",
+    "requests that wait for an ACK of the one before",
+)
+
+
+def names(plans: dict[str, str]) -> list[Any]:
+    """One of each kind of timer, probe and limit in `make test`, all in `make test-all`."""
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in plans]
+
+
+@pytest.mark.parametrize("name", names(PLANS))
 def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: str) -> None:
     points = points_of(tmp_path, release, PLANS[name])
     assert [wrong for point in points for wrong in unlike(point)] == []
@@ -139,7 +153,7 @@ INFERRED = {
 }
 
 
-@pytest.mark.parametrize("name", INFERRED)
+@pytest.mark.parametrize("name", names(INFERRED))
 def test_what_rests_on_a_wrong_inference_is_not_known(tmp_path: Path, release: str, name: str) -> None:
     """Causes of stalls and lengths of timeouts, also where the trace has the right number of timers."""
     for point in points_of(tmp_path, release, INFERRED[name], "20mbit"):

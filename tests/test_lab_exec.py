@@ -145,6 +145,7 @@ def test_curl_over_ipv6(tmp_path: Path) -> None:
     assert all(set(ether_types(of_host)) == {IPV6} for of_host in packets)
 
 
+@pytest.mark.long
 def test_iperf3_over_ipv6(tmp_path: Path) -> None:
     """With both addresses a program has its choice: without -4 iperf3 takes IPv6."""
     found, packets = twice(

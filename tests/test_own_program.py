@@ -83,7 +83,10 @@ def points(where: Path, plan: str, program: str = "", entries: str = "") -> list
     return found
 
 
-@pytest.mark.parametrize("plan", [ACTIONS, LINKS], ids=["packet actions", "links that change"])
+@pytest.mark.parametrize(
+    "plan",
+    [pytest.param(ACTIONS, id="packet actions"), pytest.param(LINKS, id="links that change", marks=pytest.mark.long)],
+)
 def test_a_program_that_only_switches_sends_every_packet_as_the_testbeds_own(tmp_path: Path, plan: str) -> None:
     """To the nanosecond: the digest of a point is that of its packets at both hosts, and their times."""
     theirs, ours = points(tmp_path / "theirs", plan, "l2", BY_MAC), points(tmp_path / "ours", plan)

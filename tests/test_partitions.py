@@ -111,7 +111,8 @@ def _stop_now_and_then(drawn: random.Random, over: threading.Event) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cc", "delay", "offload", "mtu"), [("cubic", "5ms", "off", "9000"), ("dctcp", "5us", "on", "1500")]
+    ("cc", "delay", "offload", "mtu"),
+    [("cubic", "5ms", "off", "9000"), pytest.param("dctcp", "5us", "on", "1500", marks=pytest.mark.long)],
 )
 def test_packets_are_those_of_one_kernel_and_repeat_whatever_the_machine_does(
     tmp_path: Path, cc: str, delay: str, offload: str, mtu: str

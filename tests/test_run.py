@@ -107,19 +107,19 @@ def busy() -> Iterator[None]:
 
 
 def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None:
-    file = plan(tmp_path, cc="[cubic, bbr, dctcp, cdg]")
+    file = plan(tmp_path, cc="[cubic, dctcp]")
     first = call(tmp_path, "run", str(file), "--out", "one", "--jobs", "1")
     assert first.returncode == 0, first.stdout + first.stderr
     with busy():
         second = call(tmp_path, "run", str(file), "--out", "two", "--jobs", "2")
     assert second.returncode == 0, second.stdout + second.stderr
     one, two = summary(tmp_path / "one"), summary(tmp_path / "two")
-    assert len(one["points"]) == 4
+    assert len(one["points"]) == 2
     assert [(p["id"], p["digest"]) for p in one["points"]] == [(p["id"], p["digest"]) for p in two["points"]]
-    assert len({p["digest"] for p in one["points"]}) == 4
+    assert len({p["digest"] for p in one["points"]}) == 2
     assert one["digest"] == two["digest"]
     compared = call(tmp_path, "compare", "one", "two")
-    assert (compared.returncode, compared.stdout) == (0, "no difference: 4 points with the same digests\n")
+    assert (compared.returncode, compared.stdout) == (0, "no difference: 2 points with the same digests\n")
 
 
 @pytest.mark.long
@@ -159,11 +159,11 @@ def test_a_lab_that_takes_too_long_is_broken_and_the_others_go_on(tmp_path: Path
     file = tmp_path / "long.yaml"
     text = plan(tmp_path).read_text(encoding="utf-8")
     file.write_text(text.replace("duration, 300ms", "duration, [300ms, 400s]"), encoding="utf-8")
-    done = call(tmp_path, "run", str(file), "--out", "run", "--wall-limit", "10")
+    done = call(tmp_path, "run", str(file), "--out", "run", "--wall-limit", "6")
     assert done.returncode == 3, done.stdout + done.stderr
     verdicts = {p["verdict"]: p["reason"] for p in summary(tmp_path / "run")["points"]}
     assert set(verdicts) == {"pass", "broken"}
-    assert "the lab ran for more than 10 s of wall time and was ended" in verdicts["broken"]
+    assert "the lab ran for more than 6 s of wall time and was ended" in verdicts["broken"]
 
 
 def test_a_lab_that_is_killed_is_broken(tmp_path: Path) -> None:

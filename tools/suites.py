@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -74,8 +75,7 @@ class Suite:
 
         Of a package, all its files count; of other suites' tests, the modules that are imported.
         """
-        sources = {path.parent.name: path.parent for path in ROOT.glob("**/src/*/__init__.py")}
-        graph = grimp.build_graph(*sources)
+        sources, graph = imports()
         own = tracked(*{re.sub("^(plugins/[^/]+)/.*", r"\1", path) for path in self.paths})
         tests = [file for file in tracked(".") if file.endswith(".py") and "/src/" not in file]
         imported: set[str] = set()
@@ -105,6 +105,13 @@ def suites() -> dict[str, Suite]:
         "long": Suite(CORE, "long"),
         "core": Suite(CORE),
     }
+
+
+@cache
+def imports() -> tuple[dict[str, Path], grimp.ImportGraph]:
+    """The directories of the packages, and which modules import which."""
+    sources = {path.parent.name: path.parent for path in ROOT.glob("**/src/*/__init__.py")}
+    return sources, grimp.build_graph(*sources)
 
 
 def tracked(*places: str) -> list[str]:

@@ -163,6 +163,7 @@ def test_sack_blocks_of_a_trace(tmp_path: Path) -> None:
     assert all(trace.edges(entry) for entry in range(1, len(trace.blocks)))
 
 
+@pytest.mark.long
 def test_walks_under_the_sanitizers(tmp_path: Path) -> None:
     """The tests above: no walk reads or writes beside a column, or overflows."""
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", __file__]
