@@ -8,6 +8,7 @@ import dataclasses
 import io
 import json
 import re
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -195,7 +196,7 @@ def test_repetitions_with_the_same_packets_are_no_samples(run: Run) -> None:
     assert line.startswith("repeats  2 of 7 points have the records of another repeat")
 
 
-def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run) -> None:
+def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run, tmp_path: Path) -> None:
     """As on the run page: whether it is just met, or amply."""
     plan = "expect:\n  - {name: fast, metric: throughput_bps, min: 1mbit}\n"
     entry = {"name": "fast", "metric": "throughput_bps", "verdict": "pass", "detail": "2 of 2 points pass",
@@ -204,8 +205,8 @@ def test_an_expectation_that_passes_has_its_bound_and_what_was_found(run: Run) -
         dataclasses.replace(point, metrics={"bulk": {"throughput_bps": 1e9 * place}})
         for place, point in enumerate(run.points, 1)
     )
-    run = dataclasses.replace(run, points=points, summary={**run.summary, "expectations": [entry]})
-    (run.path / "plan.yaml").write_text(f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: []\n{plan}")
+    run = dataclasses.replace(run, path=tmp_path, points=points, summary={**run.summary, "expectations": [entry]})
+    (tmp_path / "plan.yaml").write_text(f"topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples: []\n{plan}")
     found = f"✓ pass  fast  2 of 2 points pass; throughput_bps ≥ 1mbit, found 1 Gb/s … {len(points)} Gb/s"
     (line,) = (text for text in shown(run, terminal=False).splitlines() if "fast" in text)
     assert line == found
