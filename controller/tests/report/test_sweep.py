@@ -242,8 +242,8 @@ def test_values_of_decades_make_the_metrics_axis_logarithmic(run: Run) -> None:
 
 
 def test_a_bar_of_the_terminal_has_no_length_at_the_least_value_of_a_logarithmic_axis() -> None:
-    scale = _Scale(1, 100, log=True, width=10)
-    assert [scale.place(value) for value in (1, 10, 100)] == [0, 40, 80]
+    scale = _Scale(10, 1000, log=True, width=10)
+    assert [scale.place(value) for value in (10, 100, 1000)] == [0, 40, 80]
 
 
 def test_a_figure_of_several_flows_says_what_its_values_are(run: Run) -> None:
