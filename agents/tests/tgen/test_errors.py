@@ -26,6 +26,7 @@ GOOD = {"server_port": 5001}
         ({"bytes": "-1"}, f"bytes: want a whole number from 0 to {(2**63 - 1) // 4}; got '-1'"),
         ({"bytes": "1k"}, f"bytes: want a whole number from 0 to {(2**63 - 1) // 4}; got '1k'"),
         ({"nodelay": "yes"}, "nodelay: want on or off; got 'yes'"),
+        ({"nodelay": 'a"b\\c'}, "nodelay: want on or off; got 'a\"b\\c'"),
         ({"address": "localhost"}, "address: want an IPv4 or IPv6 address; got 'localhost'"),
         ({"bind": "::1"}, "bind: want the family of address 127.0.0.1; got '::1'"),
         ({"speed": "1"}, "want key=value with a known key; got 'speed=1'"),
