@@ -120,6 +120,14 @@ def test_the_same_ports_again_are_another_connection(tmp_path: Path) -> None:
     assert records.packets["retrans"].to_pylist().count(True) == 0
 
 
+@pytest.mark.parametrize("up", [True, False])
+def test_so_they_are_where_one_direction_was_captured_and_the_first_began_before(tmp_path: Path, up: bool) -> None:
+    first = [segment for segment in w.conversation() if segment.up is up]
+    again = [replace(s, time_ns=s.time_ns + 10**9, seq=s.seq + 10**6, ack=s.ack + 10**6) for s in first]
+    scanned = scan(w.write(tmp_path / "c", w.pcap([*first[1:], *again])))
+    assert len(scanned.connections) == (2 if up else 1), "a SYN begins one, a SYN-ACK does not"
+
+
 def test_more_connections_than_flows_are_grouped_by_their_server(tmp_path: Path) -> None:
     segments = [
         replace(s, ports=(10_000 + number, 80), time_ns=s.time_ns + number)
