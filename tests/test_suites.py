@@ -24,6 +24,18 @@ def test_a_failure_hides_no_other_test(tmp_path: Path) -> None:
     assert suite.passes("0")
 
 
+@pytest.mark.parametrize(("limits", "order"), [({}, ["alone", "other"]), ({suites.UNTIL: "inf"}, ["other", "alone"])])
+def test_tests_that_want_the_machine_leave_the_others_their_time(
+    tmp_path: Path, limits: dict[str, str], order: list[str]
+) -> None:
+    for name, mark in (("alone", "@pytest.mark.alone\n"), ("other", "")):
+        body = f"(request.path.parent / 'ran').open('a').write('{name}\\n')"
+        (tmp_path / f"test_{name}.py").write_text(f"import pytest\n{mark}def test_{name}(request): {body}\n")
+    config = ("-c", str(ROOT / "pyproject.toml"), "-W", "ignore::ResourceWarning")
+    assert suites.Suite((str(tmp_path),), "not long", arguments=config, environment=limits).passes("0")
+    assert (tmp_path / "ran").read_text().split() == order
+
+
 @pytest.mark.parametrize(
     ("suite", "file"),
     [

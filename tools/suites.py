@@ -35,6 +35,8 @@ PROGRAMS = ("qemu-system-x86_64", "simple_switch", "p4c-bm2-ss", "clang", "packe
 """Without them tests are skipped, as they are for users other than root."""
 NO_TEST = 5
 """pytest's exit code where the marks fit no test."""
+UNTIL = "TESTCTL_TESTS_UNTIL"
+"""In the environment: when no test begins any more, in seconds since 1970."""
 IN_PART = "in part"
 """Instead of the digest, of a suite of which the time allowed a part."""
 
@@ -50,15 +52,20 @@ class Suite:
     environment: dict[str, str] = field(default_factory=dict)
 
     def passes(self, testers: str) -> bool:
-        """Run it: first what needs the machine to itself, one test after another, then all others."""
+        """Run it: first what needs the machine to itself, one test after another, then all others.
+
+        Where the time is limited the others are first: they are most of the tests, and would not get their turn.
+        """
         pytest = [sys.executable, "-m", "pytest", *self.paths, *self.arguments]
         pytest += [f"--ignore={self.ignored}"] if self.ignored else []
         parallel = ["-n", testers, "--dist", "loadfile", "--no-loadscope-reorder"]
         # What pytest compiles is kept, whatever the environment says: five processes import all modules of the tests.
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | self.environment
+        stages = [["-m", f"alone and {self.marks}"], ["-m", f"not alone and {self.marks}", *parallel]]
+        if UNTIL in self.environment:
+            stages.reverse()
         codes = [
-            subprocess.run([*pytest, *arguments], cwd=ROOT, env=environment, check=False).returncode
-            for arguments in (["-m", f"alone and {self.marks}"], ["-m", f"not alone and {self.marks}", *parallel])
+            subprocess.run([*pytest, *stage], cwd=ROOT, env=environment, check=False).returncode for stage in stages
         ]
         return all(code in (0, NO_TEST) for code in codes)
 
@@ -142,7 +149,7 @@ def main() -> None:
     limits = {}
     if given.minutes != float("inf"):
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
-        limits = {"TESTCTL_TESTS_UNTIL": str(end), "TESTCTL_TESTS_ORDER": commit.stdout.strip()}
+        limits = {UNTIL: str(end), "TESTCTL_TESTS_ORDER": commit.stdout.strip()}
     for name, suite in sorted(chosen.items(), key=lambda item: last(PASSED / item[0])):
         digest = suite.digest()
         passed = PASSED / name
