@@ -41,6 +41,7 @@ tuples: [[bulk, bytes, 10kB]]
 RUN = {"RUN", "[RUN2]", "RUN|FILE", "A", "[B]"}
 """The metavars of a run's directory."""
 POINT = {"POINT", "[POINT]", "[POINT|FILE]"}
+PLANS = {"PLAN", "[PLAN]", "[PLAN…]"}
 UNRELATED = {"upload"}
 """Needs a server of InfluxDB before it reads the run."""
 
@@ -96,7 +97,7 @@ def test_no_command_executes_what_a_run_s_plan_says(
     of_point = any("POINT" in (one.metavar or "") for one in command.params)
     for point in points if of_point else points[:1]:
         plan = str(tmp_path / "harmless.yaml")
-        values = dict.fromkeys(RUN, str(run)) | dict.fromkeys(POINT, point) | {"PLAN": plan, "[PLAN]": plan}
+        values = dict.fromkeys(RUN, str(run)) | dict.fromkeys(POINT, point) | dict.fromkeys(PLANS, plan)
         for given in words(command, values):
             done = call(tmp_path, *path, *given, code=None)
             assert "Traceback" not in done.stderr, done.stderr
