@@ -302,6 +302,14 @@ def test_counters_that_packets_cannot_show_are_not_judged() -> None:
     assert counted(RETRANS | {"TcpExt.OfoPruned": 1}).undecided
 
 
+def test_what_other_connections_of_a_host_count_is_not_the_flows() -> None:
+    """The client of iperf3 has one more, by which it is controlled."""
+    trace = trace_of(records(COUNTED, counters={}), "f", 0)
+    arrived = int(trace["segs"][~trace.out].sum())
+    assert counted(RETRANS | {"Tcp.InSegs": arrived}).count == 1
+    assert counted(RETRANS | {"Tcp.InSegs": arrived + 1}).undecided
+
+
 @pytest.mark.parametrize(("names", "wrong"), [("f", 1), ("fg", 1), ("gf", 0)])
 def test_a_host_is_judged_once_with_its_first_flow(names: str, wrong: int) -> None:
     """The other flow has no packets."""

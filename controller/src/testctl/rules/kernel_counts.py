@@ -39,6 +39,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if every[0] != own:
         return NOTHING
     shown: list[Counter[str]] = []
+    arrived = 0
     for flow, end in every:
         whole = trace if (flow, end) == own else trace_of(trace.records, flow, end)
         if not len(whole):
@@ -46,6 +47,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
         if not whole.from_syn.all() or whole.delayed or whole.reads_slowly or whole.incomplete:
             return undecided(f"of {flow} not all is known")
         shown.append(_shown(whole))
+        arrived += int(whole["segs"][~whole.out].sum())
+    if counted.get("Tcp.InSegs", 0) > arrived:
+        return undecided("the host has other connections, such as the one by which iperf3 is controlled")
     known = set.intersection(*map(set, shown)) if shown else set()
     total = {name: sum(numbers[name] for numbers in shown) for name in sorted(known)}
     off = [name for name, count in total.items() if counted.get(name, count) != count]
