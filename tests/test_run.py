@@ -107,19 +107,19 @@ def busy() -> Iterator[None]:
 
 
 def test_two_runs_have_the_same_digest_whatever_the_load(tmp_path: Path) -> None:
-    file = plan(tmp_path, cc="[cubic, dctcp]")
+    file = plan(tmp_path, cc="[cubic, bbr, dctcp, cdg]")
     first = call(tmp_path, "run", str(file), "--out", "one", "--jobs", "1")
     assert first.returncode == 0, first.stdout + first.stderr
     with busy():
         second = call(tmp_path, "run", str(file), "--out", "two", "--jobs", "2")
     assert second.returncode == 0, second.stdout + second.stderr
     one, two = summary(tmp_path / "one"), summary(tmp_path / "two")
-    assert len(one["points"]) == 2
+    assert len(one["points"]) == 4
     assert [(p["id"], p["digest"]) for p in one["points"]] == [(p["id"], p["digest"]) for p in two["points"]]
-    assert len({p["digest"] for p in one["points"]}) == 2
+    assert len({p["digest"] for p in one["points"]}) == 4
     assert one["digest"] == two["digest"]
     compared = call(tmp_path, "compare", "one", "two")
-    assert (compared.returncode, compared.stdout) == (0, "no difference: 2 points with the same digests\n")
+    assert (compared.returncode, compared.stdout) == (0, "no difference: 4 points with the same digests\n")
 
 
 @pytest.mark.long

@@ -101,7 +101,9 @@ def test_not_a_packet_is_another_and_the_columns_repeat(runs: Runs, release: str
     for name, (without, traced) in runs.items():
         assert digest_of(traced.packets, traced.tcp_info) == without.digest(), name
     head = HEAD.replace("KERNEL", release).replace("EVENTS", "on").rstrip()
-    for name, again in records_of(tmp_path / "again", head + LIMITED).items():
+    repeated = records_of(tmp_path / "controls", head + CONTROLS) | records_of(tmp_path / "limited", head + LIMITED)
+    assert repeated.keys() == runs.keys()
+    for name, again in repeated.items():
         assert runs[name][1].digest() == again.digest(), name
         assert traced_events(runs[name][1], "bulk").equals(traced_events(again, "bulk")), name
 

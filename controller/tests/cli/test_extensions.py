@@ -125,7 +125,7 @@ def test_the_controllers_commands_import_no_other_distribution(path: Path) -> No
 
 
 BROKEN = {
-    "nothing": ("broken0:greet", "import nothing_of_that_name", "ModuleNotFoundError: No module named 'nothing_of_"),
+    "nothing": ("broken0:greet", "import nothing_there", "ModuleNotFoundError: No module named 'nothing_there'"),
     "syntax": ("broken1:greet", "def greet(:", "SyntaxError: "),
     "lacks": ("broken2:greet", "", "AttributeError: "),
     "raises": ("broken3:greet", "raise SystemError('two\\nlines')", "SystemError: two lines"),

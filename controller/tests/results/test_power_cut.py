@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power is cut at random moments: what is called complete is whole, and --resume ends as if nothing had been.
 
-TESTCTL_POWER_CUTS says how many cuts (3), TESTCTL_POWER_SEED which (1).
+TESTCTL_POWER_CUTS says how many cuts (6), TESTCTL_POWER_SEED which (1).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from controller.tests.results.powercut import disk
 
 pytestmark = pytest.mark.root
 SCRIPT = Path(__file__).parent / "power_cuts.py"
-CUTS = os.environ.get("TESTCTL_POWER_CUTS", "3")
+CUTS = os.environ.get("TESTCTL_POWER_CUTS", "6")
 SEED = os.environ.get("TESTCTL_POWER_SEED", "1")
 
 
