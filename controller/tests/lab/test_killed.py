@@ -179,7 +179,8 @@ def test_a_check_leaves_no_raw_files(tmp_path: Path) -> None:
     assert list((tmp_path / "r").iterdir()) == []
 
 
-def test_semaphores_of_the_living_stay() -> None:
+def test_semaphores_of_the_living_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_pool, "_threads", lambda: {"one that a fork would lack"})
     with worker_pool.workers(1) as pool:
         assert pool.submit(os.getpid).result() != os.getpid()
         there = semaphores(os.getpid())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes do not run the command line that starts them."""
+"""Worker processes do not run the program that starts them, and are forks of it only where all of it survives."""
 
 from __future__ import annotations
 
@@ -7,23 +7,36 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = """
-import os
+import os, threading
+from testctl.cli.main import main
+from testctl.system import temporary
 from testctl.system.worker_pool import workers
 print("once")
-with workers(2) as pool:
+end = threading.Event()
+if {thread}:
+    threading.Thread(target=end.wait, daemon=True).start()
+with temporary.temporary("testctl-"), workers(2) as pool:
     assert pool.submit(os.getppid).result() == os.getpid()
-    modules = pool.submit(eval, "__import__('sys').modules.keys() & {'typer', 'testctl.cli.main'}").result()
+    modules = pool.submit(eval, "__import__('sys').modules.keys() & {{'typer', 'testctl.cli.main'}}").result()
     print(sorted(modules))
     print(pool.submit(eval, "__import__('gc').get_threshold()[0]").result())
+    of = "__import__('testctl.system.temporary', fromlist='_')"
+    print(pool.submit(eval, f"{{of}}._mine, {{of}}._locks").result())
+end.set()
 """
 
 
-def test_a_worker_does_not_import_the_commands(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text(f"from testctl.cli.main import main\n{SCRIPT}", encoding="utf-8")
+@pytest.mark.parametrize(("thread", "modules"), [(False, ["testctl.cli.main", "typer"]), (True, [])])
+def test_a_worker_does_not_run_the_program_and_has_its_modules_where_that_is_safe(
+    tmp_path: Path, thread: bool, modules: list[str]
+) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT.format(thread=thread), encoding="utf-8")
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["once", "[]", "50000"]
+    assert done.stdout.splitlines() == ["once", str(modules), "50000", "(set(), {})"]
 
 
 def test_nothing_is_imported_from_the_working_directory(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def end_on_sigterm(parent: int) -> None:
     """
     import ctypes
 
+    _sessions.clear()  # a forked process has its parent's
     signal.signal(signal.SIGTERM, _end_all)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -123,9 +124,16 @@ def interact(argv: Sequence[str], *, env: Mapping[str, str]) -> int:
 
 
 def wait(process: Process, timeout_s: float) -> bool:
-    """Whether a program ended within a time."""
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+    """Whether a program ended within a time.
+
+    Popen.wait looks every 50 ms, a tenth of what a short point takes.
+    """
+    if process.poll() is None:
+        end = os.pidfd_open(process.pid)
+        try:
+            ended = select.poll()
+            ended.register(end, select.POLLIN)
+            ended.poll(timeout_s * 1000)
+        finally:
+            os.close(end)
+    return process.poll() is not None

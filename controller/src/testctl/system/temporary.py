@@ -84,6 +84,13 @@ def release(directory: Path) -> None:
         os.close(lock)
 
 
+def forget() -> None:
+    """For a forked process: the directories are its parent's alone, and their locks end with the parent."""
+    for directory in list(_locks):
+        release(directory)
+    _mine.clear()
+
+
 def remove_mine() -> None:
     """For a process that ends at once: its temporary directories."""
     for home in _mine:

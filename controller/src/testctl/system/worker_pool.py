@@ -27,6 +27,8 @@ LAST_S = 2.0
 """For workers to end what they run."""
 SEMAPHORES = Path("/dev/shm")
 _SAFE = "PYTHONSAFEPATH"
+_SURVIVE = {"jemalloc_bg_thd\n"}
+"""Threads that are there again after a fork; jemalloc is Arrow's."""
 _NAME = re.compile(r"sem\.testctl-([0-9]+)-([0-9]+)-([0-9]+)-.*")
 
 
@@ -72,11 +74,21 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:
-    """They are started afresh: the threads of Arrow do not survive a fork."""
+    """Forks, which import nothing again (a third of a short point's work); afresh where threads might be forked."""
+    context = multiprocessing.get_context("fork") if _threads() <= _SURVIVE else _Context()
     try:
-        return ProcessPoolExecutor(jobs, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(),))
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
     except OSError as error:
         raise TestbedError(f"{SEMAPHORES}: want space for the semaphores of workers; {error.strerror}") from error
+
+
+def _threads() -> set[str]:
+    """The names of this process's threads, but for the main one."""
+    names = set()
+    for path in Path(f"/proc/{os.getpid()}/task").glob("*/comm"):
+        with suppress(OSError):  # one that ends
+            names |= {path.read_text()} if path.parent.name != str(os.getpid()) else set()
+    return names
 
 
 @contextmanager
@@ -95,6 +107,7 @@ def _without_working_directory() -> Iterator[None]:
 def _begin(parent: int) -> None:
     """What a worker does first."""
     os.environ.pop(_SAFE)  # not of the programs that it starts
+    temporary.forget()
     garbage.look_seldom()
     end_on_sigterm(parent)
 
