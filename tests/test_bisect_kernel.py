@@ -136,6 +136,10 @@ def test_only_the_points_that_a_change_concerns_are_run(tree: tuple[Path, list[s
         points = json.loads((tmp_path / words[-1] / "summary.json").read_text())["points"]
         return [values(point) for point in points]
 
+    (tmp_path / "reno.yaml").write_text(AFFECTED.replace("cubic, ", ""))
+    code, said = command_in(tmp_path, "nightly", "reno.yaml", "plan.yaml", *change, "--budget", "1m")
+    assert code == 0, said
+    assert [path.name[-5:] for path in (tmp_path / "results").glob("*Z-*")] == ["-plan"], "nothing of reno is concerned"
     every = ran("--out", "every")
     assert {(point["cc"], point["mtu"]) for point in every} == {("cubic", "1500"), ("cubic", "9000")}
     for lost in ("1500", "9000"):

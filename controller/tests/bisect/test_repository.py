@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from testctl.bisect.repository import HOME, WORKTREE, Mark, between, bisection, changed, commit, parent
+from testctl.bisect.repository import HOME, WORKTREE, Mark, between, bisection, commit, parent
+from testctl.lab import git_tree
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.bisect import trees
@@ -99,7 +100,18 @@ def test_what_is_read_of_commits(history: tuple[Path, list[str]]) -> None:
     assert (one.id, one.title, one.author, one.words) == (ids[6], "commit 6", "Tester", f"{ids[6][:12]} commit 6")
     assert parent(tree, ids[6]) == ids[5]
     assert parent(tree, ids[0]) == ""
-    assert changed(tree, ids[0], ids[6]) == ["net/tcp.c"]
+    assert git_tree.changed(tree, ids[0], ids[6]) == ["net/tcp.c"]
+
+
+def test_another_repository_that_the_environment_names_is_not_meant(
+    history: tuple[Path, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it does where git runs a hook."""
+    tree, ids = history
+    trees.new_tree(tmp_path / "other")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+    assert git_tree.commit_id(tree, "HEAD") == ids[-1]
+    assert git_tree.changed(tree, ids[0], "") == ["net/tcp.c"]
 
 
 def test_records_of_other_worktrees_stay(history: tuple[Path, list[str]], tmp_path: Path) -> None:

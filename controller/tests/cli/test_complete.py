@@ -71,6 +71,10 @@ def test_words(offered: Offer, line: str, words: list[str]) -> None:
     assert offered(line) == words
 
 
+def test_the_flows_of_a_run_that_is_named_by_its_whole_path(offered: Offer, there: Path) -> None:
+    assert offered(f"testctl series {there}/results/20260101T120000Z-two loss --flow ") == ["bulk"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_the_script_of_a_shell(shell: str) -> None:
     """It is one that the shell reads, where there is that shell."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from testctl.cli import prune
 from testctl.results import layout
 
 Call = Callable[..., tuple[int, str, str]]
@@ -133,6 +134,23 @@ def test_a_file_that_another_run_has_too_frees_nothing(results: Path, command: C
     os.link(first / "points" / "a" / "packets.parquet", shared)
     _, out, _ = command("prune", "--results", str(results), "--keep", "1")
     assert "would be removed: 1 run, 0.0 MB" in out
+
+
+def test_files_that_a_run_in_progress_removes_meanwhile(results: Path) -> None:
+    points = made(results, 0, whole=False) / "points" / "a"
+    (points / "second").touch()
+    found = prune._files(points)
+    next(found)
+    for file in points.iterdir():
+        file.unlink()
+    assert list(found) == []
+
+
+def test_a_time_that_is_too_long_is_refused(results: Path, command: Call) -> None:
+    made(results, 3)
+    code, _, err = command("prune", "--results", str(results), "--older", "800000d")
+    assert code == 2
+    assert "--older: want a time such as 12h, 30d or 8w" in err
 
 
 def test_a_directory_that_is_a_run_itself_is_refused(results: Path, command: Call) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
@@ -16,6 +17,7 @@ from rich.console import Console
 from testctl.cli.last_failed import newest_run, of_failed
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec
+from testctl.execution.finished_run import finished
 from testctl.execution.first_failure import FirstFailure
 from testctl.execution.options import Options
 from testctl.execution.point import run_one
@@ -219,6 +221,45 @@ def test_without_a_failure_every_point_is_begun(tmp_path: Path) -> None:
     said, run = go(tmp_path, "one", ALONE % "1", fail_fast=True)
     assert said == ["pass", "pass"]
     assert run.summary["fail_fast"] == {"failed": "", "not_run": []}
+
+
+@dataclass(frozen=True)
+class OnTwoKernels(Recorded):
+    """Of one series, as a plan may name them."""
+
+    def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
+        spec, outcome = super().run(point, workdir)
+        return spec, replace(outcome, kernel=f"6.12.{94 if ('hosts', 'cc', 'reno') in point.tuples else 117}")
+
+
+def test_every_kernel_of_a_series_is_among_the_versions(tmp_path: Path) -> None:
+    plan = plan_of(ALONE % "1")
+    progress = Progress(2, Console(file=io.StringIO()))
+    run = run_plan(plan, OnTwoKernels(), Options(tmp_path, tmp_path / "run"), progress, pool=Here())
+    assert run.versions["kernels"] == {"6.12": "6.12.117, 6.12.94"}
+
+
+def test_a_run_that_can_not_begin_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr("testctl.execution.run.begin_work", full)
+    with pytest.raises(OSError, match="no space"):
+        go(tmp_path, "run", ALONE % "1")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_run_is_not_taken_for_one_of_the_plan(tmp_path: Path) -> None:
+    _, run = go(tmp_path, "20260101T000000Z-plan", ALONE % "1")
+    plan, options = plan_of(ALONE % "1"), Options(tmp_path)
+    there = finished(plan, Recorded(), options)
+    assert there is not None
+    assert there.path == run.path
+    shutil.copytree(run.path, tmp_path / "20260102T000000Z-plan")
+    (tmp_path / "20260102T000000Z-plan" / "points" / plan.points[0].id / "point.json").write_text("{")
+    again = finished(plan, Recorded(), options)
+    assert again is not None
+    assert again.path == run.path
 
 
 def test_the_points_that_failed_in_an_earlier_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -230,6 +231,13 @@ def test_a_tarball_is_unpacked_with_what_some_kernel_is_built_from(tmp_path: Pat
     subprocess.run(["tar", "cJf", "linux-source-7.3.tar.xz", top.name], cwd=tmp_path, check=True)
     KernelSource("7.3", tmp_path / "linux-source-7.3.tar.xz").unpack(tmp_path / "tree")
     assert sorted(map(str, _files(tmp_path / "tree"))) == sorted(kept)
+
+
+def test_a_damaged_list_of_digests_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path))
+    (tmp_path / "digests.json").write_text("[]")
+    (tmp_path / "a.tar.xz").write_bytes(b"a")
+    assert KernelSource("a", tmp_path / "a.tar.xz").fingerprint() == hashlib.sha256(b"a").hexdigest()
 
 
 def _files(tree: Path) -> list[Path]:

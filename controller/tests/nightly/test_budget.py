@@ -167,6 +167,10 @@ def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
     assert last.capacity(60.0, 2) == 5000
     assert last.capacity(30.0, 2) == 2500
     assert last.capacity(60.0, 1) == 2500
+    (tmp_path / "20260103T000000Z-plan" / "points" / a / "point.json").write_text("{")
+    before = last_run(tmp_path, plan)
+    assert before is not None, "the last one is damaged"
+    assert (before.run.name, before.first) == ("20260102T000000Z-plan", {b})
 
 
 def test_only_what_was_interrupted_since_is_gone_on_with(tmp_path: Path, plan: Plan) -> None:

@@ -171,6 +171,10 @@ def test_bad_plans_are_all_named(tmp_path: Path) -> None:
     files[0].write_text(PLAN + "expect: [{metric: jain, paper: {source: s, published: 1}}]\n", encoding="utf-8")
     with pytest.raises(PlanError) as caught:
         load_papers([*files, tmp_path / "none.yaml"])
+    misspelt = PLAN + "allow: [{rule: ack-every-other, reason: it is}]\n"
+    (tmp_path / "rule.yaml").write_text(misspelt, encoding="utf-8")
+    with pytest.raises(PlanError, match="no rule named ack-every-other"):
+        load_papers([tmp_path / "rule.yaml"])
     claimless = "1:1: expect: want an entry with `paper:`, what a paper published; got none"
     assert str(caught.value).splitlines() == [
         f"{files[1]}: want plans of different names; {files[0]} is named x too",

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from testctl.plan import load_plan
+from testctl.testbeds import network
 from testctl.testbeds.point_spec import spec_of
 from testctl_agent.spec import background, workload
 from testctl_agent.spec.errors import PlanError
@@ -50,6 +54,21 @@ def test_where_a_host_is_behind_the_port_it_is_the_other_end() -> None:
     point = load_plan(text.encode(), metrics={}).points[1]
     assert list(point.topology.hosts) == ["sender", "receiver", "bg1"]
     assert point.flows[1].ends == ("bg1", "receiver")
+
+
+def test_a_topology_of_the_tutorials_has_its_addresses_and_ports_beside_it(tmp_path: Path) -> None:
+    hosts = {f"h{n}": {"ip": f"10.0.0.{n + 2}/24", "mac": f"08:00:00:00:01:0{n}"} for n in (1, 2)}
+    links = [["h1", "s1-p1"], ["s1-p2", "s2-p2"], ["h2", "s2-p1"]]
+    topology = {"hosts": hosts, "switches": {"s1": {}, "s2": {}}, "links": links}
+    (tmp_path / "topology.json").write_text(json.dumps(topology))
+    text = PLAN.replace("dumbbell", "./topology.json").replace("left:right", "s1:s2")
+    (tmp_path / "plan.yaml").write_text(text.replace("sender", "h1").replace("receiver", "h2"))
+    point = load_plan(tmp_path / "plan.yaml", metrics={}).points[1]
+    assert point.topology.name == "topology"
+    assert dict(point.topology.hosts) == {"h1": "10.0.0.3", "h2": "10.0.0.4", "bg1": "10.0.0.5", "bg1sink": "10.0.0.6"}
+    assert point.topology.neighbours["s1"] == ("h1", "s2", "bg1")
+    assert point.topology.path("bg1", "bg1sink") == ["bg1", "s1", "s2", "bg1sink"]
+    assert network.host(point.topology, "bg1")
 
 
 def test_several_ports_are_numbered_in_the_order_of_the_topology() -> None:

@@ -52,7 +52,7 @@ figures:
 """
     )
     plan = load_plan(text, testbed="netns", without=["switch.rate"])
-    assert [one.name for one in plan.expectations] == ["fast", "packets_lost 2"]
+    assert [one.name for one in plan.expectations] == ["fast", "packets_lost 3"], "as the plan has it numbered"
     assert (plan.dropped, len(plan.excludes), len(plan.figures)) == (("than",), 0, 1)
     plan = load_plan(text, testbed="netns", without=["hosts.cc"])
     assert (plan.dropped, len(plan.figures)) == (("fast",), 1)

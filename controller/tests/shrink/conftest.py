@@ -73,10 +73,10 @@ def unsteady(point: Point) -> bool:
 def make_run(tmp_path: Path) -> Callable[..., Run]:
     """Write a run of the plan as it would be with these --set words; the verdicts so far of some of its points."""
 
-    def make(sets: tuple[str, ...] = (), verdicts: dict[int, str] | None = None) -> Run:
-        plan = load_plan(PLAN, metrics=metric_names(), overrides=sets)
+    def make(sets: tuple[str, ...] = (), verdicts: dict[int, str] | None = None, text: str = PLAN) -> Run:
+        plan = load_plan(text, metrics=metric_names(), overrides=sets)
         writer = RunWriter.create_at(tmp_path / "run", need=0)
-        writer.write_plan(PLAN, {"points": [point.to_json() for point in plan.points]})
+        writer.write_plan(text, {"points": [point.to_json() for point in plan.points]})
         for number, point in enumerate(plan.points):
             cv = 0.8 if unsteady(point) else 0.001
             result = PointResult(

@@ -17,7 +17,7 @@ from testctl.shrink.trials import Trial
 from testctl.shrink.write import ranges
 from testctl_agent.spec.errors import PlanError
 
-from .conftest import unsteady
+from .conftest import PLAN, unsteady
 
 MakeRun = Callable[..., Run]
 
@@ -85,6 +85,16 @@ def test_it_names_what_matters_and_the_ranges(make_run: MakeRun, width: int) -> 
     assert "longer than" in found.kept["bulk", "duration", "100ms"]
     idle = {keys([m.item])[0] for m in found.matters.values() if not m.matters}
     assert idle == {"ends.tcp_ecn", "sender.tso", "receiver.gro_flush", "switch.delay"}
+
+
+def test_the_bounds_are_its_own_where_another_expectation_is_left_out(make_run: MakeRun) -> None:
+    """As one that compares with a value which --set took away."""
+    head, _, rest = PLAN.partition("  - name: throughput is steady")
+    compared = "  - {name: gone, metric: stability_cv_10ms, at_most: 2, than: {ends.cc: dctcp}}\n"
+    text = head.replace("expect:\n", f"expect:\n{compared}") + "  - name: throughput is steady" + rest
+    run = make_run(("ends.cc=dctcp_bug",), text=text)
+    case = open_case(run, failing(run))
+    assert (case.expectation.name, case.raw["max"]) == ("throughput is steady", "0.1")
 
 
 def test_the_kernel_is_kept(make_run: MakeRun) -> None:

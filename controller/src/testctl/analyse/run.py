@@ -304,8 +304,8 @@ def _of_smaller_packets(chosen: Chosen) -> dict[str, str]:
 def analyse_files(files: Sequence[Path], writer: RunWriter, chosen: Chosen, command: str) -> Run:
     """Write the run of the chosen connections, and its report.  Raises RecordsError, TestbedError."""
     started, clock = datetime.now(UTC), time.monotonic()
-    begin_work(writer.path)
     try:
+        begin_work(writer.path)
         with naming_path(writer.path, "nothing was kept"):
             records, notes = records_and_notes(chosen, writer.path / WORK)
         records = with_what_is_known(records, chosen, notes)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from typing import Any
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import durable
 
-from testctl.bisect import compiled, repository
+from testctl.bisect import compiled
 from testctl.execution.point import keep, measure
+from testctl.lab import git_tree
 from testctl.lab import kernel as kernels
 from testctl.lab.inputs import Inputs
 from testctl.lab.kernel import BuildError, Kernel
@@ -126,7 +127,7 @@ class Bench:
     def _same(self, commit: str) -> Measurement | None:
         """A measurement of a commit that differs in no file that is compiled."""
         for other, sources in self.sources.items():
-            if not compiled.relevant(repository.changed(self.tree, other, commit), sources):
+            if not compiled.relevant(git_tree.changed(self.tree, other, commit), sources):
                 return Measurement(**{**asdict(self.known[other]), "commit": commit, "same_as": other})
         return None
 
@@ -177,14 +178,10 @@ class Bench:
         )  # fmt: skip
 
 
-def need_lab(testable: Callable[[], Measurement]) -> Measurement:
+def need_lab(measurement: Measurement) -> Measurement:
     """A measurement of an end of the bisection, which has to be one.  Raises TestbedError."""
-    measurement = testable()
     if measurement.untestable:
         raise TestbedError(
             f"commit {measurement.commit[:12]}: want an end that can be judged: {measurement.untestable}"
         )
     return measurement
-
-
-__all__ = ["COMMITS", "Bench", "Measurement", "Sequence", "need_lab"]

@@ -15,16 +15,12 @@ from typing import Literal
 
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.lab.git_tree import commit_id
-from testctl.system.subprocesses import run
+from testctl.lab.git_tree import commit_id, git
 
 Mark = Literal["good", "bad", "skip"]
 
-_OWN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")
-"""Of the user's environment: they would name another repository."""
 _FIRST_BAD = re.compile(r"^# first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[([0-9a-f]{7,64})\]", re.MULTILINE)
-_TIMEOUT_S = 1800.0
 HOME, WORKTREE = "testctl-bisect-", "bisection"
 """The temporary directory of a bisection begins so; the worktree in it."""
 
@@ -41,13 +37,6 @@ class Commit:
     @property
     def words(self) -> str:
         return f"{self.id[:12]} {self.title}"
-
-
-def git(directory: Path, *arguments: str) -> str:
-    """What git prints.  Raises TestbedError with git's words."""
-    unset = [word for name in _OWN for word in ("-u", name)]
-    argv = ["env", *unset, "git", "-C", str(directory), "-c", "core.hooksPath=/dev/null", *arguments]
-    return run(argv, timeout_s=_TIMEOUT_S)
 
 
 def commit(directory: Path, revision: str) -> Commit:
@@ -83,12 +72,6 @@ def _is_ancestor(directory: Path, first: str, second: str) -> bool:
         return first in git(directory, "merge-base", "--all", first, second).split()
     except TestbedError:  # two histories without a common commit
         return False
-
-
-def changed(directory: Path, first: str, second: str) -> list[str]:
-    """The files below the directory that differ between two commits."""
-    listed = git(directory, "diff", "--name-only", "--no-renames", "--relative", "-z", first, second)
-    return [name for name in listed.split("\0") if name]
 
 
 class Bisection:

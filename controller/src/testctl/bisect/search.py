@@ -76,7 +76,7 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
         steps.append(Step(commit, verdict, text, measurement.same_as))
         notify(steps[-1])
 
-    ends = [need_lab(lambda commit=commit: bench.measured(commit.id)) for commit in (good, bad)]  # type: ignore[misc]
+    ends = [need_lab(bench.measured(commit.id)) for commit in (good, bad)]
     for commit, verdict, measurement in zip((good, bad), ("good", "bad"), ends, strict=True):
         step(commit, verdict, measurement)
     criterion.check_ends(*ends)
@@ -94,7 +94,7 @@ def search(bench: Bench, good: Commit, bad: Commit, criterion: Criterion, notify
     values = [criterion.value(measurement) for measurement in ends]
     changes: Sequence[Change] = ()
     if culprit and before:
-        pair = need_lab(lambda: bench.measured(before.id)), bench.measured(culprit.id)
+        pair = need_lab(bench.measured(before.id)), bench.measured(culprit.id)
         values, changes = [criterion.value(measurement) for measurement in pair], _changes(bench, *pair)
     return Found(
         good, bad, criterion, culprit, before, tuple(repository.commit(bench.tree, each) for each in possible),

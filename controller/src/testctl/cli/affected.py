@@ -69,7 +69,7 @@ def since(source: str | None, revision: str) -> Since:
 def of_affected(
     plan: Plan, load_on: Callable[[str], Plan], changed: Since, results: Path, jobs: int, most: int | None = None
 ) -> Plan:
-    """The plan of the points that a change concerns; ends the command where there are none.
+    """The plan of the points that a change concerns, which may be none.
 
     The plan is run once on a kernel of the revision that counts what it executes.
 
@@ -102,8 +102,6 @@ def of_affected(
     _print(plan, changed.revision, concerned, there, len(compared))
     if len(ids) < there:
         print(f"of these {len(ids)} are run, which differ most in what they execute", file=sys.stderr)
-    if not ids:
-        sys.exit(0)
     chosen = subset(plan, ids | compared)
     return replace(chosen, points=tuple(sorted(chosen.points, key=lambda point: order.get(point.id, len(order)))))
 

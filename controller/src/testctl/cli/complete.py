@@ -116,7 +116,7 @@ def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """The flows of the point that the command names."""
     from testctl.results.reader import read_json
 
-    prefixes = [word for word in (ctx.params.get("point"), *_line()) if word]
+    prefixes = [word for word in (ctx.params.get("point"), *_line()) if word and "/" not in word]
     point = next(path for prefix in prefixes for path in (_run(ctx) / "points").glob(f"{glob.escape(prefix)}*"))
     yield from (str(flow["name"]) for flow in read_json(point / "point.json")["flows"])
 

@@ -147,7 +147,7 @@ def _print_line(of_runs: Sequence[RunPoint], counted: Coverage, place: str, as_j
         print(json.dumps(document, indent=1))
         return
     text = counted.text(name)
-    print(f"{place}: {text[int(number) - 1].strip() if text else ''}")
+    print(f"{place}: {text[int(number) - 1].strip() if int(number) <= len(text) else ''}")
     print(f"{len(reaching)} of {len(counted.points)} points reach it")
     for entity, parameter, values in conditions:
         print(f"  only with {entity}.{parameter}={' or '.join(values)}")

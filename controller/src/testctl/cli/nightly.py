@@ -104,7 +104,9 @@ def nightly(
         if since_then is not None:
             on_kernel = partial(load, file, testbed, sets, max_points=MAX_POINTS, without=without)
             plan = of_affected(plan, on_kernel, since_then, results, at_once)
-        plans.append(plan)
+        plans += [plan] if plan.points else []
+    if not plans:
+        sys.exit(0)
 
     from testctl.cli.exit_code import exit_code
     from testctl.compare import changes

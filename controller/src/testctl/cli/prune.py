@@ -9,6 +9,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -176,8 +177,9 @@ def _linked(results: Path) -> dict[Path, str]:
 def _files(run: Path) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     for directory, _, names in os.walk(run):
         for name in names:
-            stat = os.lstat(Path(directory, name))
-            yield (stat.st_dev, stat.st_ino), (stat.st_size, stat.st_nlink)
+            with suppress(FileNotFoundError):  # of a run in progress
+                stat = os.lstat(Path(directory, name))
+                yield (stat.st_dev, stat.st_ino), (stat.st_size, stat.st_nlink)
 
 
 def _chosen(runs: Sequence[Stored], keep: int | None, limit: datetime | None) -> list[Stored]:
@@ -247,7 +249,7 @@ def _json(run: Stored, going: bool, yes: bool) -> dict[str, object]:
 
 
 def _age(text: str) -> timedelta:
-    match = re.fullmatch(r"(\d{1,6})(h|d|w)", text)
+    match = re.fullmatch(r"(\d{1,4})(h|d|w)", text)
     if match is None:
         raise PlanError(f"--older: want a time such as 12h, 30d or 8w; got {text!r}")
     return timedelta(hours=int(match[1]) * {"h": 1, "d": 24, "w": 168}[match[2]])

@@ -210,6 +210,8 @@ def run(
     if changed is not None:
         on_kernel = partial(load, file, testbed, sets, max_points=max_points, without=without)
         chosen = of_affected(chosen, on_kernel, changed, results, jobs, affected_most)
+        if not chosen.points:
+            sys.exit(0)
     if last_failed or failed_in:
         chosen = _failed(chosen, results, failed_in)
     chosen = replace(chosen, tree=tree)

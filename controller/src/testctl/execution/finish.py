@@ -50,10 +50,12 @@ def complete(
     there = sorted(loaded, key=lambda point: (place.get(point.id, len(place)), point.id))
     there, expectations, claims = _judge(plan, there)
     others = brought()
-    # The full releases of the kernels that ran.
-    releases = {point.kernel for point in there if point.kernel}
+    # The full releases of the kernels that ran, by their series.
+    releases: dict[str, list[str]] = {}
+    for release in sorted({point.kernel for point in there if point.kernel}):
+        releases.setdefault(".".join(release.split(".")[:2]), []).append(release)
     versions = collect_versions(
-        kernels={".".join(release.split(".")[:2]): release for release in sorted(releases)},
+        kernels={series: ", ".join(of_it) for series, of_it in releases.items()},
         **({"tree": plan.tree} if plan.tree else {}),
         **({"metrics": others} if others else {}),
     )

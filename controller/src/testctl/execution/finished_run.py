@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from testctl_agent.spec.errors import PlanError
+
 from testctl.execution.assess import analysis_keys
 from testctl.execution.options import Options
 from testctl.execution.pool import LocalPool
@@ -25,7 +27,10 @@ def finished(plan: Plan, testbed: ReadyTestbed, options: Options) -> Run | None:
     for path in sorted(options.results_dir.glob(f"*-{plan.name}"), reverse=True):
         if path.is_symlink() or not all((path / name).is_file() for name in (layout.SUMMARY, layout.REPORT)):
             continue
-        run = load_run(path)
+        try:
+            run = load_run(path)
+        except PlanError:  # a damaged one is not taken over
+            continue
         made = Provenance.from_json(run.summary)
         if (run.plan_text, made.overrides, made.left_out) != (plan.text, plan.overrides, plan.left_out):
             continue

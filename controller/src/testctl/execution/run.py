@@ -96,8 +96,8 @@ def run_plan(
         if options.out
         else RunWriter.create(options.results_dir, plan.name, need=need)
     )
-    begin_work(writer.path)
     try:
+        begin_work(writer.path)
         points = {"points": [point.to_json() for point in plan.points]}
         writer.write_plan(plan.text, points, plan.topology_text, plan.traces)
         begin_drawing(writer.path)

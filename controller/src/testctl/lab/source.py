@@ -172,6 +172,7 @@ def _digest_of_file(path: Path) -> str:
         known = json.loads(memo.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
+    known = known if isinstance(known, dict) else {}
     if key not in known:
         with path.open("rb") as file:
             known[key] = hashlib.file_digest(file, "sha256").hexdigest()

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,12 +70,18 @@ def alike(plan: Plan, summary: Mapping[str, Any]) -> bool:
 
 
 def last_run(results: Path, plan: Plan) -> LastRun | None:
-    """The newest of nightly_runs(); None when there is none."""
-    runs = nightly_runs(results, plan)
-    if not runs:
+    """The newest of nightly_runs() whose points can be read; None when there is none."""
+    whole = _whole(nightly_runs(results, plan))
+    if (run := next(whole, None)) is None:
         return None
-    run = load_run(runs[-1])
     first = {point.id for point in run.points if point.verdict not in GOOD}
-    if len(runs) > 1:
-        first |= changed_points(changes(load_run(runs[-2]), run))
+    if (before := next(whole, None)) is not None:
+        first |= changed_points(changes(before, run))
     return LastRun(run, frozenset(first))
+
+
+def _whole(paths: Sequence[Path]) -> Iterator[Run]:
+    """The runs that can be read, the last first."""
+    for path in reversed(paths):
+        with suppress(PlanError):
+            yield load_run(path)

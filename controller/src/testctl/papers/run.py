@@ -19,6 +19,7 @@ from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import CLAIM_PLANS, Plan, load_plan
 from testctl.results import collect_versions
+from testctl.rules import rules
 from testctl.system import checkout
 from testctl.system.worker_pool import workers
 from testctl.testbeds.ready import ReadyTestbed
@@ -39,7 +40,7 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
         first.setdefault(file.stem, file)
         overrides = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
         try:
-            plans.append(load_plan(file, metrics=metric_names(), overrides=overrides, paper=True))
+            plans.append(load_plan(file, metrics=metric_names(), rules=rules(), overrides=overrides, paper=True))
         except PlanError as error:
             wrong.append(str(error))
     if wrong:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count as numbers_from
 from typing import NoReturn
 
 from testctl_agent.params.flow.traffic import estimated_end_ns
@@ -110,8 +111,13 @@ def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> P
 def _with_hosts(topology: Topology, links: Mapping[str, str]) -> Topology:
     hosts = dict(topology.hosts)
     for host in links:
-        hosts[host] = f"10.0.0.{len(hosts) + 1}"
-    return replace(topology, hosts=hosts, links=(*topology.links, *links.items()))
+        free = (f"10.0.0.{number}" for number in numbers_from(len(hosts) + 1))
+        hosts[host] = next(address for address in free if address not in hosts.values())
+    order = {
+        switch: (*others, *(host for host, at in links.items() if at == switch))
+        for switch, others in topology.order.items()
+    }
+    return replace(topology, hosts=hosts, links=(*topology.links, *links.items()), order=order)
 
 
 def _settings(point: Point, links: Mapping[str, str]) -> dict[str, dict[str, Value]]:

@@ -29,13 +29,15 @@ class ExpectReader:
     reader: Reader
     metrics: Mapping[str, MetricInfo] | None
 
-    def read(self, node: Node | None) -> tuple[Expectation, ...]:
+    def read(self, node: Node | None, whole: Node | None = None) -> tuple[Expectation, ...]:
+        """whole: the list as the plan has it, where --without left out some of its items; it numbers them."""
         if node is None:
             return ()
         if not isinstance(node, Sequence):
             self.reader.problems.add(node.place, f"expect: want a list; got {what(node)}")
             return ()
-        expectations = [self._one(item, number) for number, item in enumerate(node.items, start=1)]
+        numbers = {id(item): number for number, item in enumerate(getattr(whole or node, "items", ()), start=1)}
+        expectations = [self._one(item, numbers[id(item)]) for item in node.items]
         return tuple(e for e in expectations if e is not None)
 
     def _one(self, node: Node, number: int) -> Expectation | None:

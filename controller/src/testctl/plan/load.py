@@ -143,7 +143,7 @@ def load_plan(
         repeat=repeat,
         seed=seed,
         excludes=excludes,
-        expectations=_expectations(expectations, ExpectReader(reader, metrics), problems),
+        expectations=_expectations(expectations, fields.nodes.get("expect"), ExpectReader(reader, metrics), problems),
         figures=read_figures(figures, problems, reader, metrics),
         left_out=tuple((a.entity, a.param, ", ".join(a.texts)) for a in left_out),
         topology_text=own.read,
@@ -289,8 +289,10 @@ def _excludes(node: Node | None, reader: Reader) -> tuple[Condition, ...]:
     return tuple(condition for condition in conditions if condition is not None)
 
 
-def _expectations(node: Node | None, reader: ExpectReader, problems: Problems) -> tuple[Expectation, ...]:
-    expectations = reader.read(node)
+def _expectations(
+    node: Node | None, whole: Node | None, reader: ExpectReader, problems: Problems
+) -> tuple[Expectation, ...]:
+    expectations = reader.read(node, whole)
     if node is not None and len(expectations) > MAX_EXPECTATIONS:
         problems.add(node.place, f"expect: want at most {MAX_EXPECTATIONS}; got {len(expectations)}")
     seen: set[str] = set()

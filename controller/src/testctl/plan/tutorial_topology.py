@@ -67,9 +67,9 @@ def _topology(name: str, raw: Any) -> Topology:
         if not _MAC.fullmatch(about["mac"]):
             raise ValueError(f"hosts, {host}, mac: want a MAC address; got {about['mac'][:60]!r}")
         macs[host] = about["mac"].lower()
-    for name in (*hosts, *raw["switches"]):
-        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-            raise ValueError(f"want names of a-z, 0-9 and _ that begin with a letter; got {name[:60]!r}")
+    for node in (*hosts, *raw["switches"]):
+        if not NAME.fullmatch(node) or len(node) > LONGEST_NAME:
+            raise ValueError(f"want names of a-z, 0-9 and _ that begin with a letter; got {node[:60]!r}")
     for what, values in (("address", hosts), ("MAC address", macs)):
         if twice := next((value for value in values.values() if list(values.values()).count(value) > 1), None):
             raise ValueError(f"hosts: want an {what} once; {twice} is there twice")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""summary.json: the results of a run, in the form that DESIGN.md fixes, built from the points on disk."""
+"""summary.json: the results of a run, built from the points on disk."""
 
 from __future__ import annotations
 

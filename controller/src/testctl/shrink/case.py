@@ -9,7 +9,7 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.plan import Expectation, Plan, Point, load_plan
+from testctl.plan import Expectation, Plan, Point, load_plan, yaml_reader
 from testctl.plan.diagnostics import Place
 from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
 from testctl.plan.load import TEXT_NAME
@@ -17,7 +17,6 @@ from testctl.plan.located import node_of, plain
 from testctl.plan.numbers import value_shown
 from testctl.plan.points import setting
 from testctl.plan.sweep_figures import FLOW
-from testctl.plan.yaml_reader import parse
 from testctl.results import Run, RunPoint, layout
 from testctl.results.provenance import plan_of, point_of
 from testctl.shrink.yaml import block
@@ -77,14 +76,18 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
     plan = plan_of(run)
     point = point_of(run, plan, failing.id)
     wanted: Verdict = "pass" if holds else "fail"
-    chosen, number = _chosen(run, plan, point, expectation, wanted)
-    document = plain(parse(run.plan_text, f"{run.path}/plan.yaml")).data
+    chosen = _chosen(run, plan, point, expectation, wanted)
+    root = yaml_reader.parse(run.plan_text, TEXT_NAME)
+    assert isinstance(root, yaml_reader.Mapping)
+    listed = root.get("expect")
+    assert isinstance(listed, yaml_reader.Sequence)
+    raw = next(plain(item) for item in listed.items if item.place == chosen.place)
     levels = counterpart(point.levels, chosen.bounds.than)
     other = next(p for p in plan.points if p.levels == levels)
     than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in chosen.bounds.than}
     refuse_commands((p for p in plan.points if p.levels in (point.levels, levels)), commands)
-    raw, tuples = document["expect"][number], _with_values(plan, point)
-    return Case(run, plan, point, failing, chosen, raw, document, wanted, tuples, than, _swept(run), commands)
+    tuples = _with_values(plan, point)
+    return Case(run, plan, point, failing, chosen, raw, plain(root), wanted, tuples, than, _swept(run), commands)
 
 
 def _with_values(plan: Plan, point: Point) -> Tuples:
@@ -110,15 +113,15 @@ def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
         return {}
 
 
-def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> tuple[Expectation, int]:
-    """The expectation to shrink by, and its place in the plan's list."""
+def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> Expectation:
+    """The expectation to shrink by."""
     about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
     judge = Judge(plan, {point.id: point.measured for point in run.points})
     verdicts = {i: judge.one(e, point).verdict for i, e in about}
     if not name:
         for number, chosen in about:
             if verdicts[number] == wanted and chosen.quantifier == "every":
-                return chosen, number
+                return chosen
         hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
         raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
     for number, chosen in enumerate(plan.expectations):
@@ -127,7 +130,7 @@ def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> t
         if chosen.quantifier == "some":
             raise PlanError(f"expect {chosen.name}: is about some of several points, not about one; it can't be shrunk")
         if verdicts.get(number) == wanted:
-            return chosen, number
+            return chosen
         is_so = f"it is {verdicts[number]} there" if number in verdicts else "it is not about that point"
         raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
     known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"

@@ -38,6 +38,6 @@ def _bare(text: str) -> bool:
     if not text.isprintable() or "#" in text or ":" in text[-1:]:
         return False
     try:
-        return bool(plain(parse(f"[{text}, {{{text}: {text}}}]\n", "<word>")).data == [text, {text: text}])
+        return bool(plain(parse(f"[{text}, {{{text}: {text}}}]\n", "<word>")) == [text, {text: text}])
     except PlanError:
         return False
