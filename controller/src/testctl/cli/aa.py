@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import KernelName, PlanFile, Sets, Without, load
@@ -90,7 +90,3 @@ def _print_jitter(host: str, jitter: dict[str, Any]) -> None:
         print(f"  - [{', '.join(values)}]")
     for name, measured in jitter["measured_us"].items():
         print(f"    {name}: measured {measured:g} µs, with these tuples {jitter['model_us'][name]:g} µs")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.RUN)(aa)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cli import panels
 from testctl.cli.exit_code import exit_code
 from testctl.cli.options import AsJson
 from testctl.system.temporary import temporary
@@ -109,7 +108,3 @@ def _print_head(chosen: Chosen, notes: list[str]) -> None:
 def _command(files: list[Path], at: str | None, only: Sequence[str]) -> str:
     words = ["testctl", "analyse", *map(str, files), *(["--at", at] if at else [])]
     return shlex.join([*words, *(word for end in only for word in ("--only", end))])
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.LOOK)(analyse)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import MaxPoints, On, PlanFile, Sets, Without, load
@@ -163,7 +163,3 @@ def _key(plan: Plan) -> str:
     parts = [code_hash(), plan.text, *plan.overrides, *(point.id for point in plan.points), str(analysis_keys())]
     parts += [str(built(name)) for name in sorted(others)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(bisect)

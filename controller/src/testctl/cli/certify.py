@@ -21,7 +21,6 @@ from rich.table import Table
 from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import KernelName, own_kernel, report_jobs
@@ -205,7 +204,3 @@ def _print(card: Card, console: Console) -> None:
             console.print(Text(f"  testctl show {cell.run.path} {cell.point[:8]}"), soft_wrap=True)
     console.print(f"not met of what MUST be evaluated: {card.musts}", highlight=False)
     console.print(f"digest  {card.digest}", highlight=False)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.RUN)(certify)

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import Sets, load
@@ -160,7 +160,3 @@ def _compared(
             f"{a[0].path}: a run in the lab is compared exactly, without --metric, --seed, --more-a and --more-b"
         )
     return compare_runs(a[0], b[0], least)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(compare)

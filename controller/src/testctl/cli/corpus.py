@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import load
@@ -152,7 +152,3 @@ def _print(entries: Sequence[dict[str, Any]], console: Console) -> None:
     console.print(table)
     detected = sum(bool(entry["detected"]) for entry in entries)
     console.print(f"{detected} of {counted(len(entries), 'bug')} detected", highlight=False)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(corpus)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.options import AsJson
 from testctl.core import words
 
@@ -167,7 +167,3 @@ def _print_alone(ours: Coverage, theirs: Coverage, names: list[str], as_json: bo
                 print(f"{which} alone  {name}:{number}: {text[number - 1].strip() if number <= len(text) else ''}")
     different, reached = sum(len(a ^ b) for _, a, b in both), sum(len(a | b) for _, a, b in both)
     print(f"{different} of {reached} lines are reached by one run alone")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.LOOK)(coverage)

@@ -13,7 +13,7 @@ import typer
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
-from testctl.cli import complete, panels, verdict_files
+from testctl.cli import complete, verdict_files
 from testctl.cli.shows import PointId, RunDir
 from testctl.results.atomic import naming_path, size_text
 
@@ -74,7 +74,3 @@ def _written(path: Path, write: Write, point: RunPoint, records: Records, flow: 
         finally:
             temporary.unlink(missing_ok=True)
     return written
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.LOOK)(export)

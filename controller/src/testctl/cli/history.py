@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.options import AsJson
 from testctl.core.testbed_kind import kind_of
 from testctl.core.words import counted
@@ -103,7 +103,3 @@ def _print_trend(trend: Trend, console: Console) -> None:
             f"    → {value_words(trend.metric, level.median)} ({counted(level.count, 'run')}; {change}{way})"
             f" since {run.name}: {code}{kernels}",
         )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(history)

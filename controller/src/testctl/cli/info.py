@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from testctl.cli import panels
 from testctl.cli.options import AsJson
 from testctl.system import checkout
 
@@ -42,8 +41,3 @@ def files(
     checkout.copy_to(place)
     print(f"{place}: {' and '.join(f'{name}/' for name in checkout.COPIED)}; {checkout.GIVEN}={place.resolve()} "
           "in the environment makes testctl use them")  # fmt: skip
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.SET_UP)(doctor)
-    app.command(rich_help_panel=panels.SET_UP)(files)

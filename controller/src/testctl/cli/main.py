@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
@@ -50,7 +51,7 @@ from testctl.cli import (
     vocabulary,
 )
 from testctl.cli.extensions import Commands
-from testctl.cli.help import App
+from testctl.cli.help import App, Command
 
 
 def _version(requested: bool) -> None:
@@ -77,10 +78,24 @@ def _options(
     """What stands before the command."""
 
 
-for module in (new, runs, vocabulary, nightly, aa, papers, packetdrill, shows, analyse, coverage, export, serve):
-    module.add_to(app)
-for module in (certify, compare, history, releases, bisect, mutate, corpus, shrink, replay, reproduce, info, prune):
-    module.add_to(app)
+COMMANDS: Mapping[str, Sequence[Callable[..., None]]] = {
+    panels.WRITE: (
+        new.new, runs.plan, vocabulary.params, vocabulary.metrics, vocabulary.rules, vocabulary.topologies,
+        vocabulary.schema,
+    ),
+    panels.RUN: (runs.run, nightly.nightly, aa.aa, papers.papers, packetdrill.packetdrill, certify.certify),
+    panels.LOOK: (
+        shows.show, shows.report, shows.series, analyse.analyse, coverage.coverage, export.export, serve.serve,
+    ),
+    panels.COMPARE: (
+        compare.compare, history.history, releases.releases, bisect.bisect, mutate.mutate, corpus.corpus,
+        shrink.shrink, replay.replay, reproduce.reproduce,
+    ),
+    panels.SET_UP: (info.doctor, info.files, prune.prune),
+}  # fmt: skip
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(cls=shows.Series if command is shows.series else Command, rich_help_panel=panel)(command)
 app.add_typer(labs.app, name="lab", rich_help_panel=panels.SET_UP)
 app.add_typer(ccs.app, name="cc", rich_help_panel=panels.SET_UP)
 app.add_typer(p4.app, name="p4", rich_help_panel=panels.SET_UP)

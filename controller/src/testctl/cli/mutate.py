@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import MaxPoints, Sets, Without, load, seconds
@@ -151,7 +151,3 @@ def _head(plans: Sequence[Plan], fingerprint: str, drawn: Sequence[Mutant], poin
         "number of points": points,
         "code": key(code_hash(), analysis_keys()),
     }
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(mutate)

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import panels
 from testctl.system import checkout
 
 SCHEMA = Path("docs/reference/plan.schema.json")
@@ -81,7 +80,3 @@ def modeline(file: Path) -> str:
     if place.resolve().is_relative_to(root):
         return MODELINE.format(os.path.relpath(schema, place.resolve()))
     return MODELINE.format(schema)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.WRITE)(new)

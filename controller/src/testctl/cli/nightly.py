@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
@@ -210,7 +210,3 @@ def _print_coverage(now: Run, console: Console) -> None:
         console.print(f"  {' with '.join(gap['of'])}: {gap['covered']} of {gap['feasible']} pairs")
     if len(gaps) > GAPS_SHOWN:
         console.print(f"  and {len(gaps) - GAPS_SHOWN} more, in summary.json")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.RUN)(nightly)

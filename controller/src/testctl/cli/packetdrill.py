@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cli import complete, panels, verdict_files
+from testctl.cli import complete, verdict_files
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.source import HELP, METAVAR, built
@@ -184,7 +184,3 @@ def _verdicts(ends: Sequence[CaseEnd], on: str) -> Verdicts:
         for end in ends
     )
     return Verdicts(f"testctl packetdrill on {on}", "", _counts(ends), cases, suite="packetdrill")
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.RUN)(packetdrill)

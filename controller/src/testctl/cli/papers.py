@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.execution.options import Options
@@ -63,7 +63,3 @@ def papers(
         else:
             print_scorecard(card, written, Console())
         sys.exit(card.exit_code)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.RUN)(papers)

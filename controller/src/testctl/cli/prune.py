@@ -21,7 +21,7 @@ from rich.table import Table
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.options import AsJson
 from testctl.core.words import counted
 from testctl.results import layout, shapes
@@ -262,7 +262,3 @@ def _old(age: timedelta) -> str:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.SET_UP)(prune)

@@ -15,7 +15,7 @@ from rich.table import Column, Table
 from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.corpus import BUGS
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
@@ -161,7 +161,3 @@ def _print(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[E
     console.print(
         f"\n{counted(len(groups), 'group')}: {counted(worse, 'regression')}, {unknown} unknown", highlight=False
     )
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(releases)

@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.shows import PointId, RunDir
@@ -129,7 +128,3 @@ def _json(done: Replay, attached: list[str]) -> dict[str, Any]:
         "files": [str(file) for file in done.files],
         "run": str(done.run.path),
     }
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(replay)

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels
+from testctl.cli import complete
 from testctl.cli.analyse import Captured, Only
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
@@ -102,7 +102,3 @@ def reproduce(
         else result_text(inferred, trials, closest, out)
     )
     sys.exit(INTERRUPTED if interrupted else 3 if closest is None else 0 if closest.whole else 1)
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(reproduce)

@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError, TestbedError
 
-from testctl.cli import affected, complete, panels, verdict_files
+from testctl.cli import affected, complete, verdict_files
 from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
@@ -330,8 +330,3 @@ def _cluster(address: str, insecure: bool) -> Pool:
         )
     pool: Pool = POOLS.module("cluster").open_pool(address, insecure=insecure)
     return pool
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.WRITE)(plan)
-    app.command(rich_help_panel=panels.RUN)(run)

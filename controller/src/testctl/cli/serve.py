@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from testctl.cli import panels
-
 
 def serve(
     results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
@@ -29,7 +27,3 @@ def serve(
     from testctl.serve.server import serve as run
 
     run(results, host, port, token_file, name or ())
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.LOOK)(serve)

@@ -14,7 +14,7 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 from typer.core import TyperOption
 
-from testctl.cli import complete, panels, verdict_files
+from testctl.cli import complete, verdict_files
 from testctl.cli.help import Command
 from testctl.cli.options import AsJson
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
@@ -142,7 +142,7 @@ def report(
         print("it was there already; --force writes it again", file=sys.stderr)
 
 
-class _Series(Command):
+class Series(Command):
     """Its help lists the curves of other distributions too, which are looked up for it alone."""
 
     def format_help(self, *arguments: Any) -> None:
@@ -150,9 +150,3 @@ class _Series(Command):
             if isinstance(option, TyperOption) and option.name == "metric":
                 option.help = f"a curve: {', '.join(complete.all_curves())}"
         super().format_help(*arguments)
-
-
-def add_to(app: typer.Typer) -> None:
-    for command in (show, report):
-        app.command(rich_help_panel=panels.LOOK)(command)
-    app.command(cls=_Series, rich_help_panel=panels.LOOK)(series)

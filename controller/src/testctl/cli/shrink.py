@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from testctl.cli import panels
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.shows import PointId, RunDir
@@ -82,7 +81,3 @@ class _Lines:
             f"[{self._count}] {trial.answer}{took} with {len(trial.tuples)} of {self._total}: {names}{reason}",
             soft_wrap=True, highlight=False, markup=False,
         )  # fmt: skip
-
-
-def add_to(app: typer.Typer) -> None:
-    app.command(rich_help_panel=panels.COMPARE)(shrink)

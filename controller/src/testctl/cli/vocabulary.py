@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli import complete, panels, parameter_page, topology_page
+from testctl.cli import complete, parameter_page, topology_page
 from testctl.cli.options import AsJson
 from testctl.cli.search import find
 from testctl.plan import schema as plan_schema
@@ -135,8 +135,3 @@ def _console() -> Console:
     from testctl.report.terminal import plain_console
 
     return plain_console(Console())
-
-
-def add_to(app: typer.Typer) -> None:
-    for command in (params, metrics, rules, topologies, schema):
-        app.command(rich_help_panel=panels.WRITE)(command)
