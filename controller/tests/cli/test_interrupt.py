@@ -32,6 +32,18 @@ def test_the_first_signal_interrupts_and_the_handlers_are_restored(number: signa
     assert handlers() == before
 
 
+@pytest.mark.parametrize(("kept", "words"), [("", "interrupted"), ("nothing is kept", "interrupted; nothing is kept")])
+def test_a_command_says_what_is_kept_after_it_has_undone_the_rest(
+    capsys: pytest.CaptureFixture[str], kept: str, words: str
+) -> None:
+    before = handlers()
+    with pytest.raises(SystemExit) as ended, interruptible(kept, lambda: print("undone", file=sys.stderr)):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert ended.value.code == INTERRUPTED
+    assert capsys.readouterr().err == f"undone\n{words}\n"
+    assert handlers() == before
+
+
 def test_two_signals_at_once_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As `timeout` sends them."""
     monkeypatch.setattr(interrupt, "TOGETHER_S", 600.0)
@@ -89,6 +101,6 @@ def test_main_leaves_the_handlers_of_its_process(tmp_path: Path, monkeypatch: py
 def test_every_command_uses_it_as_a_context() -> None:
     """Called without `with` it would install nothing."""
     texts = [path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")]
-    calls = [line.strip() for text in texts for line in text.splitlines() if " interruptible()" in line]
+    calls = [line.strip() for text in texts for line in text.splitlines() if " interruptible(" in line]
     assert [line for line in calls if not line.startswith(("with ", "def "))] == []
     assert len(calls) >= 7

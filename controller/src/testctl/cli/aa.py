@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import KernelName, PlanFile, Sets, Without, load
 from testctl.testbeds.choose import find
@@ -52,20 +51,15 @@ def aa(
     from testctl.report import Progress
 
     check = check_of(plan, jobs, repeat, point, metric or (), factor, seed, fit)
-    with interruptible():
-        chosen = find(testbed)
+    chosen = find(testbed)
+    with interruptible("nothing is kept", chosen.interrupted):
         ready = chosen.ready([check.point], Request(jobs=check.jobs[-1], commands=True))
         progress = Progress(repeat * len(check.jobs), Console(stderr=True), what="rounds")
-        try:
-            measured, place = run_check(plan, ready, check, results, progress)
-        except KeyboardInterrupt:
-            chosen.interrupted()
-            print("interrupted; nothing is kept", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        if as_json:
-            print(json.dumps(measured, indent=1))
-        else:
-            _print(measured, place)
+        measured, place = run_check(plan, ready, check, results, progress)
+    if as_json:
+        print(json.dumps(measured, indent=1))
+    else:
+        _print(measured, place)
 
 
 def _print(measured: dict[str, Any], place: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.source import built
 from testctl.core.words import counted
 from testctl.lab import coverage, git_tree
@@ -138,15 +138,10 @@ def _counted_run(plan: Plan, kernel: Kernel, results: Path, jobs: int) -> Run:
     points_text = counted(len(plan.points), "point")
     print(f"once: {points_text} on a kernel that counts what it executes, kept in {where}", file=sys.stderr)
     selected = find(plan.testbed)
-    with interruptible():
-        try:
-            ready = selected.ready(plan.points, Request(None, jobs, 0.0, kernel, commands=True))
-            progress = Progress(len(plan.points), Console(stderr=True))
-            return run_plan(plan, ready, Options(results, where, jobs), progress, pool=LocalPool(jobs))
-        except KeyboardInterrupt:
-            selected.interrupted()
-            print("interrupted", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible("", selected.interrupted):
+        ready = selected.ready(plan.points, Request(None, jobs, 0.0, kernel, commands=True))
+        progress = Progress(len(plan.points), Console(stderr=True))
+        return run_plan(plan, ready, Options(results, where, jobs), progress, pool=LocalPool(jobs))
 
 
 def _print(plan: Plan, revision: str, concerned: Affected, points: int, compared: int) -> None:

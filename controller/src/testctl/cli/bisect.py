@@ -14,7 +14,7 @@ import typer
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import MaxPoints, On, PlanFile, Sets, Without, load
 from testctl.cli.search import near
@@ -84,19 +84,14 @@ def bisect(
     def print_step(step: Step) -> None:
         print(line_of(step), file=sys.stderr, flush=True)
 
-    with interruptible():
-        try:
-            with BuildProgress() as progress:
-                bench = Bench(tree, SOURCE, plan, directory.resolve(), _key(plan), progress, jobs)
-                result = search(bench, ends[0], ends[1], criterion, print_step)
-        except KeyboardInterrupt:
-            print("interrupted; what was judged is kept, go on with --resume", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        write(result, directory)
-        if as_json:
-            print(json.dumps(to_json(result), indent=1))
-        else:
-            print("\n".join([*lines(result), f"report  {directory / PAGE}"]))
+    with interruptible("what was judged is kept, go on with --resume"), BuildProgress() as progress:
+        bench = Bench(tree, SOURCE, plan, directory.resolve(), _key(plan), progress, jobs)
+        result = search(bench, ends[0], ends[1], criterion, print_step)
+    write(result, directory)
+    if as_json:
+        print(json.dumps(to_json(result), indent=1))
+    else:
+        print("\n".join([*lines(result), f"report  {directory / PAGE}"]))
     sys.exit(0 if result.culprit else UNDECIDED)
 
 

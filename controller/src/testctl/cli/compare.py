@@ -14,7 +14,7 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import Sets, load
 from testctl.cli.source import METAVAR, built
@@ -124,12 +124,8 @@ def _run_both(file: Path, sources: Sequence[str], sets: list[str] | None, option
     if kernels[0] == kernels[1]:
         raise PlanError(f"--source: want two kernels; {sources[0]} and {sources[1]} are the same")
     plan = load(file, "lab", sets, kernels[0].name, MAX_POINTS)
-    with interruptible():
-        try:
-            first, second = (_run_on(plan, kernel, options) for kernel in kernels)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible(""):
+        first, second = (_run_on(plan, kernel, options) for kernel in kernels)
     return first.path, second.path
 
 

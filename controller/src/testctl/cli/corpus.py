@@ -16,7 +16,7 @@ from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import load
 from testctl.cli.source import BuildProgress
@@ -70,20 +70,16 @@ def corpus(
     texts = read(origin, list(dict.fromkeys(edit.file for bug in bugs for edit in bug.edits)))
     mutants = mutants_of(bugs, texts)
     plans = others or [bug.plan for bug in bugs]
-    with interruptible(), temporary("testctl-corpus-") as work:
-        try:
-            with BuildProgress() as progress:
-                built, absent = build(origin, texts, mutants, progress, jobs)
-            if absent:
-                lost = ", ".join(bugs[number - 1].name for number in sorted(set(absent)))
-                raise PlanError(f"want edits that compile; those of {lost} do not, or the kernel leaves their code out")
-            every = [point for plan in plans for point in plan.points]
-            testbed = LabTestbed.for_points(every, commands=True, kernels={kernel: built})
-            campaign = Campaign(testbed, plans)
-            records = _tried(campaign, bugs, work, jobs, points if others else 0)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible(""), temporary("testctl-corpus-") as work:
+        with BuildProgress() as progress:
+            built, absent = build(origin, texts, mutants, progress, jobs)
+        if absent:
+            lost = ", ".join(bugs[number - 1].name for number in sorted(set(absent)))
+            raise PlanError(f"want edits that compile; those of {lost} do not, or the kernel leaves their code out")
+        every = [point for plan in plans for point in plan.points]
+        testbed = LabTestbed.for_points(every, commands=True, kernels={kernel: built})
+        campaign = Campaign(testbed, plans)
+        records = _tried(campaign, bugs, work, jobs, points if others else 0)
     entries = [_entry(bug, record) for bug, record in zip(bugs, records, strict=True)]
     if not others:
         for place, entry in enumerate(entries):

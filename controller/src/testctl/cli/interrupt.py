@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
@@ -18,11 +19,14 @@ _BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible(kept: str | None = None, undo: Callable[[], None] = lambda: None) -> Iterator[None]:
     """The first signal raises KeyboardInterrupt; one that comes later, while the command ends, ends it at once.
 
     What it leaves then ends by itself: workers die with their parent, leases run out, and the next run removes
     the rest.  Afterwards both signals have the handlers that they had.  For the main thread alone.
+
+    kept  what becomes of the work, which is printed before the command ends; None: the caller ends it
+    undo  is called before that
     """
 
     def first(*_: object) -> None:
@@ -39,6 +43,12 @@ def interruptible() -> Iterator[None]:
     _install(first)
     try:
         yield
+    except KeyboardInterrupt:
+        if kept is None:
+            raise
+        undo()
+        print(f"interrupted{kept and '; '}{kept}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
     finally:
         for number, handler in before.items():
             # None: not installed by Python, which can't bring it back.

@@ -17,7 +17,7 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import MaxPoints, Sets, Without, load, seconds
 from testctl.cli.source import BuildProgress
@@ -81,17 +81,13 @@ def mutate(
     drawn = draw(_sites(texts, ranges), mutants, seed)
     directory = out or Path("results") / "mutate" / f"{'-'.join(plan.name for plan in plans)[:60]}-{seed}"
     begin(directory, _head(plans, origin.fingerprint(), drawn, points, seed), resume)
-    with interruptible():
-        try:
-            with BuildProgress() as progress:
-                built, absent = build(origin, texts, drawn, progress, jobs)
-            every = [point for plan in plans for point in plan.points]
-            testbed = LabTestbed.for_points(every, commands=True, kernels={named: built})
-            bench = Bench(Campaign(testbed, plans), drawn, absent, directory, jobs, points, until, _say)
-            bench.run()
-        except KeyboardInterrupt:
-            print("interrupted; what was tried is kept, go on with --resume", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible("what was tried is kept, go on with --resume"):
+        with BuildProgress() as progress:
+            built, absent = build(origin, texts, drawn, progress, jobs)
+        every = [point for plan in plans for point in plan.points]
+        testbed = LabTestbed.for_points(every, commands=True, kernels={named: built})
+        bench = Bench(Campaign(testbed, plans), drawn, absent, directory, jobs, points, until, _say)
+        bench.run()
     of_plans = [plan.name for plan in plans]
     document = json.dumps(to_json(drawn, absent, bench.records, of_plans), indent=1)
     with naming_path(report := directory / "report.json", "every mutant is kept: --resume writes it again"):

@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
 from testctl.cli.affected import of_affected, since
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import (
     AffectedBy,
@@ -116,7 +116,7 @@ def nightly(
     from testctl.report import Progress
 
     codes, documents = set(), []
-    with interruptible():
+    with interruptible("finished points are kept, go on with --resume", selected.interrupted):
         last_runs = [last_run(results, plan) for plan in plans]
         budgeted = [_budgeted(plan, budget_s, at_once, last, like) for plan, last in zip(plans, last_runs, strict=True)]
         for plan, last, (chosen, limit) in zip(plans, last_runs, budgeted, strict=True):
@@ -128,12 +128,7 @@ def nightly(
             ready = selected.ready(chosen.points, Request(None, at_once, wait_s, own, commands=True))
             before = last.run if last else None
             progress = Progress(len(chosen.points), Console(stderr=True))
-            try:
-                now = run_plan(replace(plan, points=chosen.points), ready, options, progress, policy=limit)
-            except KeyboardInterrupt:
-                selected.interrupted()
-                print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-                sys.exit(INTERRUPTED)
+            now = run_plan(replace(plan, points=chosen.points), ready, options, progress, policy=limit)
             learn(plan, now)
             since_last = {"since": before.name, **changes(before, now).to_json()} if as_json and before else None
             documents.append({"summary": now.summary, "changed": since_last})

@@ -17,7 +17,7 @@ from rich.table import Table
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli import complete, verdict_files
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.source import HELP, METAVAR, built
 from testctl.lab import packetdrill as scripts
@@ -73,12 +73,8 @@ def packetdrill(
     binary, on = _kernel(kernel, source, testbed)
     order = Order(program, tuple(cases), binary, timeout, jobs)
     show = _Progress(len(cases))
-    with interruptible():
-        try:
-            ends = execute(order, show)
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible(""):
+        ends = execute(order, show)
     if junit:
         from testctl.compare import write_verdicts
 

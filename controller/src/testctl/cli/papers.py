@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from testctl.cli import complete
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.execution.options import Options
 
@@ -48,18 +48,14 @@ def papers(
     results = out or Path("results")
     place = out or results / run_name("papers")
     check_out(place, resume)
-    with interruptible():
+    with interruptible("finished points are kept, go on with --resume"):
         points = [point for plan in plans for point in plan.points]
         lab = LabTestbed.for_points(points, commands=True)
         progress = Progress(len(points), Console(stderr=True))
-        try:
-            card = run_papers(plans, lab, Options(results, None, jobs, resume), progress, kernel)
-        except KeyboardInterrupt:
-            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        written = write_scorecard(card, place)
-        if as_json:
-            print(json.dumps(card.to_json(), indent=1))
-        else:
-            print_scorecard(card, written, Console())
-        sys.exit(card.exit_code)
+        card = run_papers(plans, lab, Options(results, None, jobs, resume), progress, kernel)
+    written = write_scorecard(card, place)
+    if as_json:
+        print(json.dumps(card.to_json(), indent=1))
+    else:
+        print_scorecard(card, written, Console())
+    sys.exit(card.exit_code)

@@ -17,7 +17,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
 from testctl.cli.corpus import BUGS
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.runs import load, report_jobs
 from testctl.core.words import counted
@@ -70,14 +70,9 @@ def releases(
     known = load_entries(entries or checkout.root() / ENTRIES, _bugs())
     plans = {name: [load(file, _BED, None, name, MAX_POINTS) for file in files] for name in names}
     _distinct(plans[names[0]])
-    with interruptible():
-        try:
-            with workers(jobs) as kept:
-                pool = LocalPool(jobs, kept)
-                runs = {name: [_run(plan, results, pool) for plan in of] for name, of in plans.items()}
-        except KeyboardInterrupt:
-            print("interrupted; finished points are kept, and taken over by the same command", file=sys.stderr)
-            sys.exit(INTERRUPTED)
+    with interruptible("finished points are kept, and taken over by the same command"), workers(jobs) as kept:
+        pool = LocalPool(jobs, kept)
+        runs = {name: [_run(plan, results, pool) for plan in of] for name, of in plans.items()}
     pairs = [
         compared(plan.name, pair, (runs[pair[0]][place], runs[pair[1]][place]), known)
         for pair in pairwise(names)

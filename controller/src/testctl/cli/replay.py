@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.shows import PointId, RunDir
 
@@ -59,22 +59,18 @@ def replay(
     original = load_run(run)
     id_ = original.point(point).id
     instruments = Instruments(packets == "full", events, kernel_log, tuple(trace or ()))
-    with interruptible():
+    with interruptible("nothing was kept"):
         attached = ", ".join(instruments.words) or "nothing more"
         progress = Console(stderr=True)
-        try:
-            with progress.status(f"point {id_} runs again"):
-                if not progress.is_terminal:
-                    progress.print(f"point {id_} runs again, with {attached}", highlight=False)
-                done = again(original, id_, instruments, out, Path("results") / "replay", commands)
-        except KeyboardInterrupt:
-            print("interrupted; nothing was kept", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        if as_json:
-            print(json.dumps(_json(done, instruments.words), indent=1))
-        else:
-            _print(done, attached)
-        sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
+        with progress.status(f"point {id_} runs again"):
+            if not progress.is_terminal:
+                progress.print(f"point {id_} runs again, with {attached}", highlight=False)
+            done = again(original, id_, instruments, out, Path("results") / "replay", commands)
+    if as_json:
+        print(json.dumps(_json(done, instruments.words), indent=1))
+    else:
+        _print(done, attached)
+    sys.exit(3 if done.identity is None else 0 if done.identity.same else 1)
 
 
 def _in_gdb(run: Path, point: str, scripts: list[Path], gdb: bool, commands: bool) -> NoReturn:

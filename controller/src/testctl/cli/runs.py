@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli import affected, complete, verdict_files
 from testctl.cli.affected import of_affected, since
-from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.interrupt import interruptible
 from testctl.cli.options import AsJson
 from testctl.cli.source import HELP, METAVAR, built, described
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
@@ -222,32 +222,27 @@ def run(
     from testctl.execution.run import run_plan
     from testctl.report import Progress, print_place
 
-    with interruptible():
+    with interruptible("finished points are kept, go on with --resume", selected.interrupted):
         if not cluster and (why := _memory_shortage(chosen, jobs)):
             print(f"warning: {why}", file=sys.stderr)
         ready = selected.ready(chosen.points, Request(wall_limit, jobs, wait_s, own, commands=True))
         progress = Progress(len(chosen.points), Console(stderr=True))
-        try:
-            options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs(testbed))
-            judged = None if as_json else _print_verdicts
-            policy = FirstFailure(chosen) if fail_fast else None
-            done = run_plan(chosen, ready, options, progress, pool=pool, policy=policy, judged=judged)
-        except KeyboardInterrupt:
-            selected.interrupted()
-            print("interrupted; finished points are kept, go on with --resume", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        if not cluster:
-            learn(chosen, done)
-        if as_json:
-            print(json.dumps(done.summary, indent=1))
-        else:
-            print_place(done, Console())
-        on_github = verdict_files.on_github() if github is None else github
-        verdict_files.write(done, file, files, on_github, sys.stderr if as_json else sys.stdout)
-        code = exit_code(done)
-        if code == SKIPPED:
-            print(_nothing_measured(chosen, done), file=sys.stderr)
-        sys.exit(code)
+        options = Options(results, out, jobs, resume, keep_captures=captures, report_jobs=report_jobs(testbed))
+        judged = None if as_json else _print_verdicts
+        policy = FirstFailure(chosen) if fail_fast else None
+        done = run_plan(chosen, ready, options, progress, pool=pool, policy=policy, judged=judged)
+    if not cluster:
+        learn(chosen, done)
+    if as_json:
+        print(json.dumps(done.summary, indent=1))
+    else:
+        print_place(done, Console())
+    on_github = verdict_files.on_github() if github is None else github
+    verdict_files.write(done, file, files, on_github, sys.stderr if as_json else sys.stdout)
+    code = exit_code(done)
+    if code == SKIPPED:
+        print(_nothing_measured(chosen, done), file=sys.stderr)
+    sys.exit(code)
 
 
 def report_jobs(testbed: str) -> int:
