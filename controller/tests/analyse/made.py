@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from testctl.analyse import Chosen, choose, scan
-from testctl.analyse.assess import CaptureAssessment, assess_capture
+from testctl.analyse.assess import assess_capture
 from testctl.analyse.ends import At
 from testctl.analyse.run import records_and_notes, with_what_is_known
+from testctl.execution.assess import Assessment
 from testctl.records import Records
 
 
@@ -19,5 +20,5 @@ def records_of(work: Path, *files: Path, at: At | None = None) -> tuple[Records,
     return with_what_is_known(records, chosen, notes), chosen, notes
 
 
-def assessed(work: Path, *files: Path, at: At | None = None) -> tuple[Records, CaptureAssessment]:
+def assessed(work: Path, *files: Path, at: At | None = None) -> tuple[Records, Assessment]:
     return assess_capture(records_of(work, *files, at=at)[0])

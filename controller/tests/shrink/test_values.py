@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from testctl.plan.diagnostics import Place
 from testctl.plan.located import node_of, plain
+from testctl.plan.numbers import value_shown
 from testctl.plan.yaml_reader import parse
-from testctl.shrink.values import Numbers, Words, choices, written
+from testctl.shrink.values import Numbers, Words, choices
 from testctl.shrink.write import file_of
 from testctl.shrink.yaml import block
 from testctl_agent.params.flow.workload import Sizes
@@ -78,7 +79,7 @@ def test_a_default_that_passes_bounds_the_range() -> None:
 @given(st.integers(0, 2**40))
 def test_a_quantity_is_read_back(value: int) -> None:
     for kind in (Amount(Duration), Amount(Bytes), Amount(Rate)):
-        assert kind.parse(written(kind, value)) == value
+        assert kind.parse(value_shown(kind, value)) == value
 
 
 WORDS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FFF, exclude_categories=("Cc", "Cs")), max_size=12)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from testctl.execution.assess import Assessment
 from testctl.metrics import Number, analyse
 from testctl.records import Records
 from testctl.records.schema import ACK, FIN, Array, Ints, codes_of, numbers_of
@@ -29,18 +30,6 @@ _RATES = ("rtt_", "throughput_bps", "goodput_", "stability_", "connection_stabil
 _SMALL = 0.001
 """Share of the bytes that may lack for a rate to be the same within its precision."""
 _AXIS = 42
-
-
-@dataclass(frozen=True)
-class CaptureAssessment:
-    """verdict: fail where a MUST of an RFC is broken; what a TCP SHOULD do, and what Linux does, is listed."""
-
-    verdict: str
-    reason: str
-    metrics: Mapping[str, Mapping[str, Number]]
-    stalls: pa.Table
-    violations: Sequence[Mapping[str, Any]]
-    fates: Sequence[Mapping[str, Any]] = ()
 
 
 def lacking(records: Records) -> dict[str, tuple[int, int]]:
@@ -99,7 +88,7 @@ def _gaps(start: Array, end: Array, begins: Array, ends: Array) -> tuple[int, in
     return int((ends - begins).sum()) - there, there
 
 
-def assess_capture(records: Records) -> tuple[Records, CaptureAssessment]:
+def assess_capture(records: Records) -> tuple[Records, Assessment]:
     """The records with notes and flows that no rule judges added, and their assessment."""
     lacks = lacking(records)
     notes = [
@@ -117,7 +106,7 @@ def assess_capture(records: Records) -> tuple[Records, CaptureAssessment]:
     if lacks and stalls.num_rows:
         stalls = stalls.filter(pc.invert(pc.is_in(stalls["flow"].cast(pa.string()), pa.array(list(lacks)))))
     verdict, reason = verdict_of(violations)
-    return records, CaptureAssessment(verdict, reason, metrics, stalls, violations)
+    return records, Assessment(verdict, reason, metrics, stalls, [], violations)
 
 
 def _known(flow: str, values: Mapping[str, Number], lacks: Mapping[str, tuple[int, int]]) -> dict[str, Number]:

@@ -2,7 +2,7 @@
 """Comparison of runs and histories: exact in the lab, statistical on other testbeds."""
 
 from testctl.compare.comparability import check_alike, deterministic, open_run
-from testctl.compare.exact import Comparison, Difference, compare_runs
+from testctl.compare.exact import Comparison, compare_runs
 from testctl.compare.files import uri_of, write_verdicts
 from testctl.compare.run_verdicts import of_run
 from testctl.compare.statistical import Statistical, judge_runs
@@ -13,7 +13,6 @@ from testctl.compare.verdicts import verdicts_of
 
 __all__ = [
     "Comparison",
-    "Difference",
     "Statistical",
     "change_points",
     "changed_points",

@@ -34,7 +34,6 @@ class Pool(Protocol):
 
         Closed before its end, it stops those that it can.  Raises TestbedError when it can't go on.
         """
-        ...
 
 
 POOLS = Group("testctl.pools", "pool", "open_pool", {"cluster": "testctl-cluster"})

@@ -55,15 +55,12 @@ class AdmissionPolicy(Protocol):
 
         verdict: by the expectations that can be judged without the points that are still to be run
         """
-        ...
 
     def failed(self, point: Point) -> None:
         """Called for a finished point that fails by the comparison with one that is finished later."""
-        ...
 
     def summary(self, plan: Plan, run: Path) -> dict[str, Any]:
         """Entries for summary.json.  plan: with the points of the run; run: its directory once it is complete."""
-        ...
 
 
 def run_plan(

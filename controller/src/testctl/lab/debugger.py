@@ -8,7 +8,6 @@ import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from testctl_agent.spec.errors import PlanError, TestbedError
@@ -52,14 +51,6 @@ set args {args}
 """
 
 
-@dataclass(frozen=True)
-class Session:
-    """What gdb is given: files of commands, and whether it ends after them."""
-
-    scripts: tuple[Path, ...] = ()
-    batch: bool = False
-
-
 def gdb() -> str:
     """gdb's path.  Raises TestbedError if it is not installed."""
     path = shutil.which("gdb")
@@ -68,18 +59,20 @@ def gdb() -> str:
     return path
 
 
-def session(scripts: Sequence[Path]) -> Session:
-    """Raises PlanError for a file of commands that is not there.  With files, gdb ends after the last one."""
+def resolved(scripts: Sequence[Path]) -> list[Path]:
+    """Raises PlanError for a file of commands that is not there."""
     for file in scripts:
         if not file.is_file():
             raise PlanError(f"-x {file}: want a file with commands of gdb; there is none")
-    return Session(tuple(file.resolve() for file in scripts), bool(scripts))
+    return [file.resolve() for file in scripts]
 
 
 def run_in_gdb(
-    point: PointSpec, kernel: Path, workdir: Path, given: Session, program: Path | None, code: BootCode | None
+    point: PointSpec, kernel: Path, workdir: Path, scripts: Sequence[Path], program: Path | None, code: BootCode | None
 ) -> Outcome | None:
     """Boot a lab in gdb, at the user's terminal; the outcome of its point, None if it was ended before its end.
+
+    scripts: files of commands; with any, gdb ends after the last
 
     The lab begins with gdb's command `run`, as any program does.  Raises TestbedError.
     """
@@ -95,8 +88,8 @@ def run_in_gdb(
         t0_ns = machine.t0_ns(point) - machine.BOOT_NS
         setup.write_text(commands(lab_argv[at + 1 :], console, t0_ns), encoding="utf-8")
         argv = [*lab_argv[:at], debugger, "-q", "-nx", "-x", str(setup)]
-        argv += [option for file in given.scripts for option in ("-x", str(file))]
-        argv += ["-batch"] if given.batch else []
+        argv += [option for file in scripts for option in ("-x", str(file))]
+        argv += ["-batch"] if scripts else []
         with _interrupts_are_gdbs():
             interact([*argv, str(kernel)], env=machine.lab_environment(home, memory_mb))
         return machine.outcome_of(home) if (home / machine.OUTCOME).is_file() else None

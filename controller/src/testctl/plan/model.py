@@ -67,7 +67,7 @@ class Assignment:
     texts: tuple[str, ...]
     targets: tuple[Target, ...]
     rank: int
-    places: tuple[Place, ...] = ()
+    places: tuple[Place, ...]
     range: Range | None = None
 
     @property
@@ -82,7 +82,7 @@ class Assignment:
 
     def place_of(self, level: int) -> Place:
         """The place of a level's value."""
-        return self.places[level] if level < len(self.places) else self.place
+        return self.places[level]
 
 
 Condition = Mapping[int, frozenset[int]]

@@ -45,13 +45,6 @@ def default_registry() -> Registry:
     return registry
 
 
-def installed_specs() -> Mapping[str, Mapping[str, ParamSpec]]:
-    """Kind -> name -> spec of the parameters that other distributions bring."""
-    from testctl_agent.params import registry
-
-    return registry.installed_specs()
-
-
 class Parameters:
     """A registry, asked once for each word."""
 

@@ -26,8 +26,7 @@ def _bits(plan: Plan) -> Iterator[str]:
     for assignment in plan.assignments:
         if not any(isinstance(t.spec.type, Amount) and t.spec.type.of is Rate for t in assignment.targets):
             continue
-        places = assignment.places or (assignment.place,) * len(assignment.texts)
-        for text, place in zip(assignment.texts, places, strict=True):
+        for text, place in zip(assignment.texts, assignment.places, strict=True):
             if match := _BPS.fullmatch(text):
                 meant = f"{match[1]}{match[2].lower()}bit"
                 yield f"{place}: {assignment.key}: {text} is {meant}, in bits (tc would read bytes): write {meant}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from testctl_agent.params import registry
 from testctl_agent.params.types import Changing, Largest
 from testctl_agent.spec.largest import ICMP
 from testctl_agent.spec.param import ParamSpec
@@ -29,7 +30,7 @@ from testctl.plan.fields import Json
 from testctl.plan.figures import MAX_FIGURES
 from testctl.plan.numbers import NUMBER_TYPES
 from testctl.plan.ranges import RANGE
-from testctl.plan.registry import MetricInfo, Registry, default_registry, installed_specs
+from testctl.plan.registry import MetricInfo
 from testctl.plan.request_figures import REQUEST_KINDS
 from testctl.plan.sweep_figures import SWEEP_KINDS, needed_fields, unused_fields
 from testctl.plan.temporal import LIMITS, MODES, WINDOW, WITH_MODES
@@ -41,23 +42,17 @@ FORMULA = r"^(?=.*(\b(bdp|rtt|rate|mtu)\b|[a-z0-9_]\.[a-z]|[-+*/(])).*$"
 OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
 
 
-def schema(
-    *,
-    metrics: Mapping[str, MetricInfo] | None = None,
-    registry: Registry | None = None,
-    topologies: Path | None = None,
-) -> Json:
+def schema(*, metrics: Mapping[str, MetricInfo] | None = None) -> Json:
     """A JSON Schema (draft 2020-12) that takes the plans the loader takes and flags wrong fields.
 
     It knows the fields, topologies, parameters with their values, and metrics; not which entities
     a plan has, nor what only the loader can check.
     """
-    specs = (registry or default_registry()).specs()
-    if registry is None:
-        specs = {kind: {**known, **installed_specs().get(kind, {})} for kind, known in specs.items()}
+    others = registry.installed_specs()
+    specs = {kind: {**known, **others.get(kind, {})} for kind, known in registry.specs().items()}
     items = schema_of(FIGURE, metric=_metric(metrics)) | {"allOf": _figure_rules()}
     made = {
-        "topology": _topology(topologies or topology_dir()),
+        "topology": _topology(topology_dir()),
         "tuples": {"type": "array", "minItems": 1, "items": _tuple(specs)},
         "expect": {"type": "array", "items": _expectation(metrics)},
         "figures": {"type": "array", "maxItems": MAX_FIGURES, "items": items},

@@ -35,7 +35,7 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
     Raises PlanError for a point that can't be replayed, TestbedError when gdb or its kernel is missing.
     """
     debugger.gdb()
-    given = debugger.session(scripts)
+    files = debugger.resolved(scripts)
     recorded = run.point(start)
     bed = str(run.summary.get("testbed", DEFAULT))
     if not kind_of(bed).deterministic:
@@ -47,7 +47,7 @@ def debug(run: Run, start: str, scripts: Sequence[Path], commands: bool) -> Debu
         raise PlanError(f"{run.path}: point {point.id} has {len(spec.parts)} kernels; want one, which gdb starts")
     kernel = with_symbols(lab.kernels[spec.kernel])
     with temporary("testctl-gdb-") as where:
-        outcome = debugger.run_in_gdb(spec, kernel.binary, where, given, lab.program, lab.boot)
+        outcome = debugger.run_in_gdb(spec, kernel.binary, where, files, lab.program, lab.boot)
         if outcome is None or outcome.error or outcome.skip:
             return Debugged(kernel, None)
         from testctl.records import make_records

@@ -2,7 +2,7 @@
 """The results directory: written atomically, never changed, readable with SQL."""
 
 from testctl.results.atomic import check_place
-from testctl.results.layout import IN_PROGRESS, LATEST, VERDICTS, run_digest, run_name
+from testctl.results.layout import IN_PROGRESS, VERDICTS, run_digest, run_name
 from testctl.results.point import PointResult, set_verdict, write_point
 from testctl.results.reader import Run, RunPoint, load_point, load_run
 from testctl.results.sql import connect
@@ -12,7 +12,6 @@ from testctl.results.writer import RunWriter
 
 __all__ = [
     "IN_PROGRESS",
-    "LATEST",
     "VERDICTS",
     "PointResult",
     "Run",

@@ -10,10 +10,11 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Value
 
 from testctl.plan import Assignment
+from testctl.plan.numbers import value_shown
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate
 from testctl.shrink.ranges import Interval, interval
 from testctl.shrink.trials import Trial
-from testctl.shrink.values import Numbers, Words, choices, written
+from testctl.shrink.values import Numbers, Words, choices
 
 
 @dataclass(frozen=True)
@@ -140,4 +141,4 @@ def default_of(case: Case, smallest: Tuples, item: Tuple3) -> tuple[Value | None
         agent = target.entity.partition(":")[0]
         name = target.param if agent == target.entity else f"{target.entity} {target.param}"
         value = case.found.state("before").get(agent, {}).get(name)
-    return value, "" if value is None else written(target.spec.type, value)
+    return value, "" if value is None else value_shown(target.spec.type, value)

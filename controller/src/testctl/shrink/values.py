@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from testctl_agent.params.types import OrNone
-from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType, shown
+from testctl_agent.spec.types import Amount, Choice, Int, Switch, Value, ValueType
 from testctl_agent.spec.units import Quantity
 
 from testctl.shrink.ranges import Axis
@@ -94,11 +94,3 @@ def _shower(kind: Amount | Int) -> Callable[[int], str]:
         return str
     quantity: type[Quantity] = kind.of
     return lambda value: str(quantity(value))
-
-
-def written(kind: ValueType, value: Value) -> str:
-    """A value in base units as a plan writes it."""
-    number = kind.of if isinstance(kind, OrNone) else kind
-    if isinstance(value, int) and not isinstance(value, bool) and isinstance(number, Amount | Int):
-        return _shower(number)(value)
-    return shown(value)

@@ -53,16 +53,11 @@ def owner_of(name: str) -> Owner | None:
     return Owner(int(found[1]), int(found[2])) if found else None
 
 
-def left_behind(named: Path = NAMED, homes: Path = HOMES) -> list[Path]:
-    """Namespaces and directories whose owner is dead."""
-    there = [*named.glob("testctl-*"), *homes.glob("testctl-*")]
-    return [path for path in there if (owner := owner_of(path.name)) and not owner.alive()]
-
-
 def remove_abandoned() -> None:
     """Remove the namespaces and files of killed runs.  Safe to call concurrently."""
-    for path in left_behind():
-        remove(path)
+    for path in (*NAMED.glob("testctl-*"), *HOMES.glob("testctl-*")):
+        if (owner := owner_of(path.name)) and not owner.alive():
+            remove(path)
 
 
 def remove(path: Path) -> None:

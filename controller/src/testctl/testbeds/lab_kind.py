@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 
@@ -12,12 +12,11 @@ from testctl.lab import kernel as kernels
 from testctl.lab.kernel_ccs import ccs_of, unbuilt, unknown
 from testctl.lab.kernel_lists import CCS, listed
 from testctl.lab.sysctls import refused
-from testctl.plan import Assignment, Plan, Point
+from testctl.plan import Plan, Point
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import BRIDGED
 from testctl.testbeds.point_spec import backend_of, kernels_of, on_kernel, own_programs, parts_of
 from testctl.testbeds.ready import ReadyTestbed
-from testctl.testbeds.requirements import Diagnosis
 from testctl.testbeds.testbed import Request, Testbed
 
 
@@ -25,7 +24,7 @@ def testbed(word: str) -> Testbed:
     return Lab()
 
 
-class Lab:
+class Lab(Testbed):
     """Boots the kernels that were built here."""
 
     def check(self, plan: Plan) -> None:
@@ -40,19 +39,10 @@ class Lab:
         _check_sysctls(plan)
         _check_ccs(plan)
 
-    def places(self, plan: Plan) -> dict[str, str]:
-        return {}
-
     def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         request.refuse_wait("lab")
         kernels = {request.kernel.name: request.kernel} if request.kernel else None
         return LabTestbed.for_points(points, request.wall_limit_s, request.commands, kernels)
-
-    def requirements(self) -> list[Diagnosis]:
-        return []
-
-    def interrupted(self) -> None:
-        """Nothing is left of a lab."""
 
 
 def _check_parts(plan: Plan) -> None:
@@ -86,7 +76,7 @@ def _place(plan: Plan, host: str, name: str, value: object) -> str:
     for assignment in plan.assignments:
         for target in assignment.targets:
             if (target.entity, target.param) == (host, name) and value in target.values:
-                return f"{(assignment.places or {0: assignment.place})[target.values.index(value)]}"
+                return f"{assignment.places[target.values.index(value)]}"
     return f"host {host}, {name}"
 
 
@@ -103,7 +93,7 @@ def _check_ccs(plan: Plan) -> None:
     errors = [
         f"{place}: {wrong[cc]}"
         for assignment in plan.assignments
-        for cc, place in _values(assignment)
+        for cc, place in zip(assignment.texts, assignment.places, strict=True)
         if assignment.param == "cc" and cc in wrong
     ]
     if wrong:
@@ -115,15 +105,10 @@ def _by_kernel(plan: Plan) -> dict[str, list[Point]]:
     return {name: on_kernel(plan.points, name) for name in names}
 
 
-def _values(assignment: Assignment) -> Iterator[tuple[str, object]]:
-    """Each value of a tuple as it is written, and where it stands."""
-    yield from zip(assignment.texts, assignment.places or [assignment.place] * len(assignment.texts), strict=True)
-
-
 def _check_names(plan: Plan) -> None:
     wrong = []
-    for assignment in plan.assignments:
-        for name, place in _values(assignment) if assignment.param == "kernel" else ():
+    for assignment in (of for of in plan.assignments if of.param == "kernel"):
+        for name, place in zip(assignment.texts, assignment.places, strict=True):
             try:
                 if kernels.by_name(name) is None:
                     source.find(name)

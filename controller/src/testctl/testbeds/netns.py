@@ -34,7 +34,6 @@ from testctl_agent.wire.pipe import Pipe
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import Point, PointSpec
-from testctl.plan import Plan
 from testctl.system import checkout
 from testctl.system.netns_names import HOMES, NAMED, Owner, remove, remove_abandoned, start_time
 from testctl.system.subprocesses import Process, run, start, wait
@@ -140,14 +139,8 @@ def testbed(word: str) -> Testbed:
     return Netns()
 
 
-class Netns:
-    """The testbed `netns`, as the command line names it."""
-
-    def check(self, plan: Plan) -> None:
-        """Points on other kernels than the running one are skipped."""
-
-    def places(self, plan: Plan) -> dict[str, str]:
-        return {}
+class Netns(Testbed):
+    """The testbed `netns`, as the command line names it.  Points on other kernels than the running one are skipped."""
 
     def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         request.refuse_wait("netns")

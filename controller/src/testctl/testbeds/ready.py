@@ -22,11 +22,9 @@ class ReadyTestbed(Protocol):
 
     def code_key(self, point: Point) -> str:
         """A hash of all code that the point's packets depend on: with another one `--resume` runs the point again."""
-        ...
 
     def run(self, point: Point, workdir: Path) -> tuple[PointSpec, Outcome]:
         """Run a point, with its records below workdir.  What goes wrong is in the outcome; raises NotOurs alone."""
-        ...
 
 
 @runtime_checkable
@@ -35,8 +33,6 @@ class Booting(Protocol):
 
     def in_order(self, points: Sequence[Point]) -> Sequence[Point]:
         """The points, such that it changes as rarely as possible."""
-        ...
 
     def end(self) -> None:
         """Undo it, also after an error.  Raises TestbedError."""
-        ...

@@ -53,23 +53,22 @@ class Testbed(Protocol):
 
     def check(self, plan: Plan) -> None:
         """Raises PlanError for a kernel that can't be had, or lacks what the plan sets.  Changes nothing."""
-        ...
+        return None
 
     def places(self, plan: Plan) -> dict[str, str]:
         """The machine for each entity of a plan, without calling any agent; {} where there is no choice.
 
         Raises PlanError as a run would.
         """
-        ...
+        return {}
 
     def ready(self, points: Sequence[Point], request: Request) -> ReadyTestbed:
         """The testbed, ready for these points.  Raises PlanError, TestbedError."""
-        ...
 
     def requirements(self) -> list[Diagnosis]:
         """What this machine must have for it, in addition to the lab's needs; never raises for something missing."""
-        ...
+        return []
 
     def interrupted(self) -> None:
         """Remove what killed workers left behind, where that is necessary."""
-        ...
+        return None

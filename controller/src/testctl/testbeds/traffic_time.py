@@ -72,17 +72,14 @@ class TrafficTime(Protocol):
 
     def per_agent(self, agents: Agents, jobs: Sequence[tuple[str, Callable[[], None]]]) -> None:
         """Do all jobs, (agent, job) each; jobs of one agent in their order."""
-        ...
 
     def collect(
         self, point: PointSpec, collectors: Collectors, start: Callable[[Sequence[Start]], None], answer_ns: int
     ) -> int:
         """Start the collectors; returns T0.  answer_ns: what the slowest agent took to attest."""
-        ...
 
     def lead_ns(self, flows: int) -> int:
         """How long before T0 the clients of this number of flows are started."""
-        ...
 
 
 @dataclass(frozen=True)

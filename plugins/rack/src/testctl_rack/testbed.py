@@ -22,14 +22,14 @@ def testbed(word: str) -> Testbed:
     return Inventory(Path(word))
 
 
-class Inventory:
-    """The rack of an inventory."""
+class Inventory(Testbed):
+    """The rack of an inventory.
+
+    Its kernels are known when its agents are called; an agent restores its machine when a lease ends.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-
-    def check(self, plan: Plan) -> None:
-        """Its kernels are known when its agents are called."""
 
     def places(self, plan: Plan) -> dict[str, str]:
         from testctl_rack.inventory_file import read_rack
@@ -52,6 +52,3 @@ class Inventory:
             Diagnosis(f"rack: {name}", bool(path), path or "not found", fix, optional=True)
             for name, (path, fix) in programs.items()
         ]
-
-    def interrupted(self) -> None:
-        """An agent restores its machine when a lease ends."""

@@ -37,11 +37,8 @@ def check_aqms(assignments: Sequence[Assignment], points: Sequence[Point], probl
             for why in _reasons(scheme, values, point.settings.get(port.partition(":")[0], {})) if scheme else ():
                 if (port, why) not in seen:
                     seen.add((port, why))
-                    assignment, level = assignments[index], point.levels[index]
-                    problems.add(
-                        assignment.places[level] if level < len(assignment.places) else assignment.place,
-                        f"port {port}, {AQM}: {scheme}: {why}",
-                    )
+                    place = assignments[index].place_of(point.levels[index])
+                    problems.add(place, f"port {port}, {AQM}: {scheme}: {why}")
 
 
 def _reasons(scheme: Aqm, values: Mapping[str, Value], switch: Mapping[str, Value]) -> Iterator[str]:

@@ -35,9 +35,7 @@ def check_programs(assignments: Sequence[Assignment], points: Sequence[Point], p
             if found := _wrong(point, switch, program, entries):
                 what, why = found
                 index = setters.get((switch, what), setters.get((switch, PROGRAM), setters.get((switch, ENTRIES), 0)))
-                assignment, level = assignments[index], point.levels[index]
-                place = assignment.places[level] if level < len(assignment.places) else assignment.place
-                problems.add(place, f"{switch}, {what}: {why}")
+                problems.add(assignments[index].place_of(point.levels[index]), f"{switch}, {what}: {why}")
 
 
 def _wrong(point: Point, switch: str, program: str, entries: str) -> tuple[str, str] | None:
