@@ -17,6 +17,7 @@ from testctl.core.point import PointSpec
 from testctl.lab import boot_parameters, machine, memory
 from testctl.lab.boot_code import BootCode
 from testctl.lab.cpu_pinning import own_processor
+from testctl.system import temporary
 from testctl.system.subprocesses import interact
 
 SIGNALS = ("SIGSEGV", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGIO", "SIGWINCH", "SIGCHLD", "SIGSYS")
@@ -77,7 +78,7 @@ def run_in_gdb(
     The lab begins with gdb's command `run`, as any program does.  Raises TestbedError.
     """
     debugger = gdb()
-    with machine.lab_directory() as home, own_processor() as cpu:
+    with temporary.temporary(temporary.LABS) as home, own_processor() as cpu:
         memory_mb = memory.lab_mb(point)
         spec = machine.orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
         more = [*boot_parameters.parameters(kernel, seccomp=False), f"TESTCTL_STEPS={home}"]

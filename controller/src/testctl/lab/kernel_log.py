@@ -47,11 +47,7 @@ def faults(log: str, tainted: int = 0) -> list[str]:
             inside = whole = False
     texts = ["\n".join(lines) for lines in reports if lines]
     if not texts:
-        return [f"{what}, by the kernel's taints; its log has no longer the text" for what in taints(tainted)]
+        happened = [what for bit, what in TAINTS.items() if tainted >> bit & 1]
+        return [f"{what}, by the kernel's taints; its log has no longer the text" for what in happened]
     more = len(texts) - MOST_FAULTS
     return texts[:MOST_FAULTS] + ([f"and {more} more reports"] if more > 0 else [])
-
-
-def taints(tainted: int) -> list[str]:
-    """What happened to a kernel by its taints."""
-    return [what for bit, what in TAINTS.items() if tainted >> bit & 1]

@@ -9,8 +9,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -85,7 +84,7 @@ def run_point(
     kernel's command line.  Raw files are written below `workdir`.  Raises TestbedError with the lab's last output when
     it crashes, gives no result or runs for longer than wall_limit_s.
     """
-    with lab_directory() as home, own_processor() as cpu:
+    with temporary.temporary(temporary.LABS) as home, own_processor() as cpu:
         spec = orders_of(home, point, workdir.resolve(), "point", [home, workdir.resolve()])
         process = boot(home, kernel, spec, memory.lab_mb(point), program, cpu, code, seccomp, parameters)
         _end(process, home, wall_limit_s)
@@ -109,7 +108,7 @@ def run_programs(
     end; family: whose addresses the names of hosts stand for (programs.FAMILIES).  Captures are written below
     `workdir`, where the programs' outputs lie too.  Raises TestbedError as run_point does.
     """
-    with lab_directory() as home, own_processor() as cpu:
+    with temporary.temporary(temporary.LABS) as home, own_processor() as cpu:
         may = [home, workdir.resolve(), *([writable.resolve()] if writable else [])]
         more = {
             "programs": [user_program.to_json() for user_program in programs],
@@ -144,7 +143,7 @@ def run_programs(
 
 def self_test_facts(kernel: Path, seccomp: bool | None = None) -> dict[str, Any]:
     """The facts that testbeds/kernel_facts.py reads in a lab of this kernel.  Raises TestbedError if there are none."""
-    with lab_directory() as home, own_processor() as cpu:
+    with temporary.temporary(temporary.LABS) as home, own_processor() as cpu:
         outcome = home / OUTCOME
         spec = _write_spec(home, {"mode": "self-test", "outcome": str(outcome), "writable": [str(home)]})
         process = boot(home, kernel, spec, memory.MIN_MB, None, cpu, seccomp=seccomp)
@@ -165,7 +164,7 @@ def run_cases(
 
     limit_s: wall time that one may take
     """
-    with lab_directory() as home, own_processor() as cpu:
+    with temporary.temporary(temporary.LABS) as home, own_processor() as cpu:
         results, outputs = home / "results", home / "outputs"
         outputs.mkdir()
         spec = _write_spec(home, {
@@ -256,7 +255,7 @@ def shell(
 
     writable: the only directory of the machine that is writable in the shell; family: as of run_programs
     """
-    with lab_directory() as home:
+    with temporary.temporary(temporary.LABS) as home:
         may = [writable.resolve()] if writable else []
         spec = orders_of(home, point, Path(LAB_FILES), "shell", may, {"family": family})
         memory_mb = memory.lab_mb(point)
@@ -290,16 +289,6 @@ def _write_spec(home: Path, spec: Mapping[str, Any]) -> Path:
     path = home / SPEC
     path.write_text(json.dumps(spec), encoding="utf-8")
     return path
-
-
-@contextmanager
-def lab_directory() -> Iterator[Path]:
-    """A temporary directory for the lab's script, sockets and console.
-
-    Not below /dev, because the lab mounts a new /dev.
-    """
-    with temporary.temporary(temporary.LABS) as home:
-        yield home
 
 
 def lab_environment(home: Path, memory_mb: int) -> dict[str, str]:

@@ -58,7 +58,8 @@ def run_papers(
     with progress, workers(options.jobs) as kept:
         pool = LocalPool(options.jobs, kept)
         runs = [run_plan(plan, bed, options, _OfPlan(progress, plan.name), pool=pool) for plan in plans]
-    versions = collect_versions(kernels={name: full for run in runs for name, full in _kernels(run.versions).items()})
+    kernels = {name: full for run in runs for name, full in run.versions.get("kernels", {}).items()}
+    versions = collect_versions(kernels=kernels)
     return Scorecard(
         runs=runs,
         started=started.isoformat(timespec="seconds"),
@@ -66,11 +67,6 @@ def run_papers(
         versions=versions,
         kernel=kernel or "",
     )
-
-
-def _kernels(versions: Any) -> dict[str, str]:
-    kernels: dict[str, str] = versions.get("kernels", {})
-    return kernels
 
 
 @dataclass(frozen=True)

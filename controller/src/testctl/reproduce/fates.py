@@ -28,7 +28,8 @@ def fates_of(
         for way, link, toward in zip(wire.ways, links, (True, False), strict=True):
             of_conn = (way.flow == numbers[app.flow]) & (way.conn == app.conn)
             carries = app.forward != app.reverse
-            kind = _data(way, of_conn) if toward == carries else _acks(way, of_conn)
+            of_kind = way.data if toward == carries else ~way.data & ((way.flags & (SYN | FIN | RST)) == 0)
+            kind = np.asarray(of_conn & of_kind)
             what: fate.What = "data" if toward == carries else "acks"
             made += _of(name, what, way, link, of_conn, kind, counts, unknown)
     kept: list[fate.Fate] = []
@@ -43,14 +44,6 @@ def fates_of(
         )
     why = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return (fate.show(kept) if kept else ""), f"{why} that the port's queue does not explain"
-
-
-def _data(way: Way, of_conn: Bools) -> Bools:
-    return np.asarray(of_conn & way.data)
-
-
-def _acks(way: Way, of_conn: Bools) -> Bools:
-    return np.asarray(of_conn & ~way.data & ((way.flags & (SYN | FIN | RST)) == 0))
 
 
 def _of(

@@ -63,7 +63,7 @@ def seen_of(wire: Wire, apps: Sequence[Application], sacked: bool, timestamps: A
     prompt = _mean([app.prompt for app in apps])
     ways = wire.ways
     lost = any(bool((way.lost & way.data).any()) for way in ways)
-    single = [_largest(way) for way in ways]
+    single = [int(way.length.max(initial=0)) for way in ways]
     sizes = np.concatenate([way.wire for way in ways]) - _ETHERNET
     most = int(sizes.max(initial=0))
     frames = [way.largest_frame > size > 0 for way, size in zip(ways, single, strict=True)]
@@ -84,10 +84,6 @@ def seen_of(wire: Wire, apps: Sequence[Application], sacked: bool, timestamps: A
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
-
-
-def _largest(way: Way) -> int:
-    return int(way.length.max(initial=0))
 
 
 def _ecn(ways: tuple[Way, Way]) -> tuple[int | None, int | None]:

@@ -44,14 +44,9 @@ def to_json(case: Case, result: SearchResult, trials: Trials, plan: Path) -> dic
     }
 
 
-def plan_file(case: Case, directory: Path) -> Path:
-    """Path of the plan of the smallest set."""
-    return directory / f"{case.name}_{case.point.id}.yaml"
-
-
 def write(case: Case, result: SearchResult, trials: Trials, directory: Path) -> Path:
     """Write the plan and the report into the search's directory, replacing earlier ones; returns the plan's path."""
-    path = plan_file(case, directory)
+    path = directory / f"{case.name}_{case.point.id}.yaml"
     verb = "fails" if case.wanted == "fail" else "meets"
     comments = [
         f"The smallest set of tuples with which point {case.point.id} of {case.run.name} {verb}",

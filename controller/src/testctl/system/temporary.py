@@ -26,6 +26,7 @@ HELD = ".held"
 ALL = "testctl-"
 """What the names of all directories in the place for temporary files begin with."""
 LABS = f"{ALL}lab-"
+"""Of a lab: its script, sockets and console.  Not below /dev, because the lab mounts a new /dev."""
 _HOME = b"uml_dir="
 """A word of a lab's kernel and of all its processes: the lab's directory."""
 

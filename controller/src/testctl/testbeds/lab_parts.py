@@ -18,6 +18,7 @@ from testctl.core.point import PointSpec
 from testctl.lab import machine, memory, shared_time
 from testctl.lab.boot_code import BootCode
 from testctl.lab.cpu_pinning import own_processor
+from testctl.system import temporary
 from testctl.system.process_groups import end
 from testctl.system.subprocesses import Process, wait
 from testctl.testbeds.network import device
@@ -40,7 +41,7 @@ def run_parts(
     cuts = shared_time.cuts(point, point.parts)
     memory_mb = memory.lab_mb(point)
     with ExitStack() as held:
-        home = held.enter_context(machine.lab_directory())
+        home = held.enter_context(temporary.temporary(temporary.LABS))
         processors = len(os.sched_getaffinity(0))
         shared = held.enter_context(shared_time.shared_memory(len(point.parts), cuts, processors))
         processes: list[Process] = []
