@@ -159,32 +159,6 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def open_page(browser: Any, served: Served) -> Iterator[Callable[..., Any]]:
-    """Opens a view at an address of the page, in a window of a size; no error may have been logged at the end."""
-    errors: list[str] = []
-    contexts = []
-
-    def start(address: str = "", what: str = "runs", width: int = 1280, height: int = 900, dark: bool = False) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(120_000)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-        page.errors = errors
-        page.goto(served.address + address)
-        wait(page, what)
-        return page
-
-    yield start
-    for context in contexts:
-        context.close()
-    assert errors == []
-
-
-@pytest.fixture
 def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens an address in a window; nothing may go wrong in a page."""
     errors: list[str] = []
@@ -209,6 +183,41 @@ def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
     assert errors == []
 
 
+@pytest.fixture
+def open_logged(open_shown: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """As open_shown; nor may an error have been logged at the end."""
+    errors: list[str] = []
+
+    def start(address: str, **window: Any) -> Any:
+        page = open_shown("about:blank", **window)
+        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.errors = errors
+        page.goto(address)
+        return page
+
+    yield start
+    assert errors == []
+
+
+@pytest.fixture
+def open_page(open_logged: Callable[..., Any], served: Served) -> Callable[..., Any]:
+    """Opens a view at an address of the page, in a window of a size."""
+
+    def start(address: str = "", what: str = "runs", **window: Any) -> Any:
+        page = open_logged(served.address + address, **window)
+        wait(page, what)
+        return page
+
+    return start
+
+
+def after(page: Any, act: Callable[[], Any]) -> None:
+    """Do it, and wait until the figures on the screen show what it asked for."""
+    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
+    act()
+    page.wait_for_function("() => ['figures', 'all'].includes(document.documentElement.dataset.drawn)")
+
+
 def wait(page: Any, what: str) -> None:
     """Until that view is drawn: the figures in sight are also drawn when all are."""
     from playwright.sync_api import TimeoutError as TooLate
@@ -229,9 +238,3 @@ STATE = """() => ({
   text: document.body.innerText.slice(0, 2000),
 })"""
 """What a page that is late is doing."""
-
-
-@pytest.fixture
-def drawn() -> Callable[[Any, str], None]:
-    """Waits until a view is drawn."""
-    return wait

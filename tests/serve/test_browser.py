@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.serve.conftest import after, wait
+
 pytestmark = pytest.mark.lab
 
 Open = Callable[..., Any]
-Drawn = Callable[[Any, str], None]
 
 
 def figure(page: Any, name: str, nth: int = 0) -> Any:
@@ -31,17 +32,10 @@ def seen(page: Any, name: str, nth: int = 0) -> dict[str, Any]:
     )
 
 
-def after(page: Any, act: Callable[[], Any]) -> None:
-    """Do it, and wait until the figures on the screen show what it asked for."""
-    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-    act()
-    page.wait_for_function("() => ['figures', 'all'].includes(document.documentElement.dataset.drawn)")
-
-
-def go(page: Any, address: str, drawn: Drawn, what: str) -> None:
+def go(page: Any, address: str, what: str) -> None:
     """To another view of the same page, as a link leads there."""
     page.evaluate("address => { document.documentElement.dataset.drawn = ''; location.hash = address; }", address)
-    drawn(page, what)
+    wait(page, what)
 
 
 def query(page: Any) -> dict[str, str]:
@@ -53,7 +47,7 @@ def span(page: Any) -> int:
     return int(asked["to"]) - int(asked["from"])
 
 
-def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_from_the_list_of_runs_to_a_point(open_page: Open, served: Any) -> None:
     page = open_page()
     rows = page.get_by_role("region", name="Runs", exact=True).locator("tbody tr")
     assert rows.count() == 5
@@ -61,10 +55,10 @@ def test_from_the_list_of_runs_to_a_point(open_page: Open, drawn: Drawn, served:
     assert "in progress" in text
     assert "damaged" in text
     page.get_by_role("region", name="Runs", exact=True).get_by_role("link", name="million").click()
-    drawn(page, "run")
+    wait(page, "run")
     assert "1 pass" in page.locator("main").inner_text()
     page.locator("a[data-mark]").first.click()
-    drawn(page, "all")
+    wait(page, "all")
     packets = int(page.get_by_text("packets,").first.inner_text().split()[0].replace(",", ""))
     assert packets > 1_000_000
     for name in ("throughput", "seq", "queue", "cwnd", "latency", "rtt", "own_queue"):
@@ -80,7 +74,7 @@ def test_a_run_in_progress_has_no_verdict_yet(open_page: Open, served: Any) -> N
     assert "pass" not in page.locator("main").inner_text()
 
 
-def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_zoom_from_seconds_to_microseconds_by_keys(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.million}/point/{served.point}", "figures")
     spans = []
     for _ in range(10):
@@ -147,7 +141,7 @@ def test_an_address_that_makes_no_sense_is_told(open_page: Open, served: Any) ->
     page.errors[:] = [text for text in page.errors if "404" not in text]  # one may be logged late
 
 
-def test_the_matrix_leads_to_points(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_the_matrix_leads_to_points(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.matrix}", "run")
     cells = page.locator(".matrix button")
     assert cells.count() == 4
@@ -171,12 +165,12 @@ def test_the_matrix_leads_to_points(open_page: Open, drawn: Drawn, served: Any) 
     assert page.locator("a[data-mark]").count() == 2
 
 
-def test_two_points_beside_each_other(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_two_points_beside_each_other(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.matrix}", "run")
     for nth in (0, 3):
         page.locator("button[data-marks]").nth(nth).click()
     page.get_by_role("link", name="Compare them").click()
-    drawn(page, "all")
+    wait(page, "all")
     text = page.locator("main").inner_text()
     assert "Their digests are different." in text
     assert re.search(r"cc\s+cubic\s+reno", text)
@@ -206,19 +200,19 @@ def test_stalls_lead_to_their_place(open_page: Open, served: Any) -> None:
     assert query(page) == whole
 
 
-def test_the_trend_of_a_point_over_runs(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_the_trend_of_a_point_over_runs(open_page: Open, served: Any) -> None:
     page = open_page(f"#/run/{served.matrix}", "run")
     page.locator("a[data-mark]").first.click()
-    drawn(page, "figures")
+    wait(page, "figures")
     page.get_by_role("link", name="Trend over runs").click()
-    drawn(page, "trend")
+    wait(page, "trend")
     assert "4 runs; no change of level" in page.locator("main").inner_text()
     digests = page.locator("tbody tr td:last-child").all_inner_texts()
     assert len(digests) == 4
     assert len(set(digests)) == 1
 
 
-def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_by_keyboard_alone(open_page: Open, served: Any) -> None:
     page = open_page()
     page.keyboard.press("?")
     assert page.get_by_role("dialog").is_visible()
@@ -229,16 +223,16 @@ def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
     assert page.get_by_role("region", name="Runs", exact=True).locator("tbody tr").count() == 1
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
-    drawn(page, "run")
+    wait(page, "run")
     page.keyboard.press("j")
     page.keyboard.press("m")
     assert page.locator("#marked").is_visible()
     page.keyboard.press("Enter")
-    drawn(page, "figures")
+    wait(page, "figures")
     page.keyboard.press("Escape")
-    drawn(page, "run")
+    wait(page, "run")
     page.keyboard.press("Escape")
-    drawn(page, "runs")
+    wait(page, "runs")
     page.keyboard.press("j")
     page.keyboard.press("j")
     page.keyboard.press("k")
@@ -252,14 +246,14 @@ def test_by_keyboard_alone(open_page: Open, drawn: Drawn, served: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_narrow_screens(open_page: Open, drawn: Drawn, served: Any, width: int) -> None:
+def test_narrow_screens(open_page: Open, served: Any, width: int) -> None:
     page = open_page("", "runs", width=width, height=800)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     views = [(f"#/run/{served.matrix}", "run"), (f"#/run/{served.million}/point/{served.point}", "all"),
              (f"#/compare?a={served.million}/{served.point}&b={served.million}/{served.point}", "all"),
              (f"#/trend/{served.point}", "trend")]  # fmt: skip
     for address, what in views:
-        go(page, address, drawn, what)
+        go(page, address, what)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, address
 
 
@@ -273,12 +267,12 @@ def test_dark_mode_also_when_it_changes(open_page: Open, served: Any) -> None:
     page.locator('[data-figure="queue"][data-colours="light"]').wait_for()
 
 
-def test_everything_has_a_name(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_everything_has_a_name(open_page: Open, served: Any) -> None:
     page = open_page()
     views = [("", "runs"), (f"#/run/{served.matrix}", "run"), (f"#/run/{served.million}/point/{served.point}", "all")]
     for address, what in views:
         if address:
-            go(page, address, drawn, what)
+            go(page, address, what)
         nameless = page.evaluate(
             """() => [...document.querySelectorAll('button, a, input, select, [role=region], [role=img]')]
                  .filter(one => ![one.ariaLabel, one.textContent, one.labels?.[0]?.textContent].some(x => x?.trim()))
@@ -291,15 +285,15 @@ def test_everything_has_a_name(open_page: Open, drawn: Drawn, served: Any) -> No
     )
 
 
-def test_nothing_is_asked_of_other_hosts(open_page: Open, drawn: Drawn, served: Any) -> None:
+def test_nothing_is_asked_of_other_hosts(open_page: Open, served: Any) -> None:
     page = open_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.reload()
-    drawn(page, "runs")
+    wait(page, "runs")
     page.get_by_role("region", name="Runs", exact=True).get_by_role("link", name="million").click()
-    drawn(page, "run")
+    wait(page, "run")
     page.locator("a[data-mark]").first.click()
-    drawn(page, "all")
+    wait(page, "all")
     assert len(asked) > 10
     assert {url for url in asked if not url.startswith((served.address, "data:"))} == set()

@@ -16,7 +16,7 @@ from testctl.report import write_report
 from testctl.results import layout
 
 from controller.tests.serve.conftest import make_run
-from tests.serve.conftest import serving, wait
+from tests.serve.conftest import after, serving, wait
 
 pytestmark = pytest.mark.long
 
@@ -53,37 +53,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
         yield Recorded(lines[1].split()[1], run.name, report.as_uri())
 
 
-Show = Callable[..., Any]
-
-
-@pytest.fixture
-def show(browser: Any, recorded: Recorded) -> Iterator[Show]:
-    """Opens an address in a window of a size."""
-    contexts = []
-
-    def start(address: str, width: int = 1400, height: int = 900, dark: bool = False) -> Any:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(120_000)
-        page.goto(address)
-        return page
-
-    yield start
-    for context in contexts:
-        context.close()
-
-
-def served_point(show: Show, recorded: Recorded, point: str, width: int = 1400) -> Any:
-    page = show(f"{recorded.address}#/run/{recorded.run}/point/{point}", width)
+def served_point(open_shown: Any, recorded: Recorded, point: str, width: int = 1400) -> Any:
+    page = open_shown(f"{recorded.address}#/run/{recorded.run}/point/{point}", width=width)
     wait(page, "figures")
     return page
 
 
-def report_point(show: Show, recorded: Recorded, point: str, width: int = 1400) -> Any:
-    page = show(f"{recorded.report}#p-{point}", width)
+def report_point(open_shown: Any, recorded: Recorded, point: str, width: int = 1400) -> Any:
+    page = open_shown(f"{recorded.report}#p-{point}", width=width)
     wait(page, "figures")
     return page
 
@@ -92,8 +69,8 @@ BOTH = pytest.mark.parametrize("opened", [served_point, report_point])
 
 
 @BOTH
-def test_each_metric_value_is_on_the_screen(show: Show, recorded: Recorded, opened: Callable[..., Any]) -> None:
-    page = opened(show, recorded, "loss")
+def test_each_metric_value_is_on_the_screen(open_shown: Any, recorded: Recorded, opened: Callable[..., Any]) -> None:
+    page = opened(open_shown, recorded, "loss")
     table = page.locator("details:has(> summary:text-matches('^Metrics'))").first
     table.locator("> summary").click()
     cells = table.locator("tbody td:last-child")
@@ -107,15 +84,15 @@ def test_each_metric_value_is_on_the_screen(show: Show, recorded: Recorded, open
 
 @BOTH
 def test_a_narrow_page_does_not_overflow_with_all_opened(
-    show: Show, recorded: Recorded, opened: Callable[..., Any]
+    open_shown: Any, recorded: Recorded, opened: Callable[..., Any]
 ) -> None:
-    page = opened(show, recorded, "loss", 390)
+    page = opened(open_shown, recorded, "loss", 390)
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
 
-def test_a_table_that_goes_on_beyond_the_edge_has_a_shadow_there(show: Show, recorded: Recorded) -> None:
-    page = show(f"{recorded.address}#/run/{recorded.run}", 390)
+def test_a_table_that_goes_on_beyond_the_edge_has_a_shadow_there(open_shown: Any, recorded: Recorded) -> None:
+    page = open_shown(f"{recorded.address}#/run/{recorded.run}", width=390)
     wait(page, "run")
     region = page.get_by_role("region", name="Points", exact=True)
     region.scroll_into_view_if_needed()
@@ -132,8 +109,8 @@ def edge(region: Any) -> int:
         return int(min(grey.getpixel((grey.width - 2, y)) for y in range(2, 6)))
 
 
-def test_the_time_axis_never_begins_before_the_point(show: Show, recorded: Recorded) -> None:
-    page = served_point(show, recorded, "loss")
+def test_the_time_axis_never_begins_before_the_point(open_shown: Any, recorded: Recorded) -> None:
+    page = served_point(open_shown, recorded, "loss")
     after(page, lambda: page.evaluate("() => { location.hash += '?from=0&to=2000000'; }"))
     after(page, lambda: page.keyboard.press("ArrowLeft"))
     x = page.locator('[data-figure="throughput"]').evaluate(
@@ -141,10 +118,3 @@ def test_the_time_axis_never_begins_before_the_point(show: Show, recorded: Recor
     )
     assert (x["from"], x["title"]) == (0, "time (ms)")
     assert page.locator(".view output").inner_text() == "2 ms from 0.000 s"
-
-
-def after(page: Any, act: Callable[[], Any]) -> None:
-    """Do it, and wait until the figures on the screen show what it asked for."""
-    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-    act()
-    page.wait_for_function("() => ['figures', 'all'].includes(document.documentElement.dataset.drawn)")

@@ -23,20 +23,6 @@ def address(run: Any) -> Iterator[str]:
         yield lines[1].split()[1]
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page in which nothing may go wrong."""
-    errors: list[str] = []
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    found = context.new_page()
-    found.set_default_timeout(120_000)
-    found.on("pageerror", lambda error: errors.append(str(error)))
-    found.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    yield found
-    context.close()
-    assert errors == []
-
-
 def plots_fit(page: Any) -> int:
     """How many figures are drawn, each as wide as its place."""
     for plot in page.locator(".sweep .plot").all():
@@ -49,8 +35,8 @@ def plots_fit(page: Any) -> int:
     return len(widths)
 
 
-def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, address: str, page: Any) -> None:
-    page.goto(f"{address}#/run/{run.name}")
+def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, address: str, open_logged: Any) -> None:
+    page = open_logged(f"{address}#/run/{run.name}")
     wait(page, "run")
     assert plots_fit(page) == 4
     assert "all 6 with delay=30ms and buffer=15kB" in page.locator("main").inner_text()
@@ -61,8 +47,8 @@ def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, add
     assert "no value" in gap.inner_text()
 
 
-def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, address: str, page: Any) -> None:
-    page.goto(f"{address}#/run/{run.name}")
+def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, address: str, open_logged: Any) -> None:
+    page = open_logged(f"{address}#/run/{run.name}")
     wait(page, "run")
     page.get_by_text("Another figure").click()
     page.get_by_label("of", exact=True).fill("throughput_bps")
@@ -77,8 +63,10 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
     page.locator("figure.sweep", has_text="throughput_bps over").get_by_text("quartiles").wait_for()
 
 
-def test_a_heat_map_is_as_wide_as_its_place_and_has_its_second_parameter(run: Any, address: str, page: Any) -> None:
-    page.goto(f"{address}#/run/{run.name}?figure=metric,saturation,switch.delay,,,")
+def test_a_heat_map_is_as_wide_as_its_place_and_has_its_second_parameter(
+    run: Any, address: str, open_logged: Any
+) -> None:
+    page = open_logged(f"{address}#/run/{run.name}?figure=metric,saturation,switch.delay,,,")
     wait(page, "run")
     page.locator("details label select").first.select_option("heatmap")
     page.get_by_role("heading", name="saturation over switch.delay by hosts.cc").wait_for()

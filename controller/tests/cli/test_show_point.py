@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +35,11 @@ def test_a_point_is_shown_with_all_its_metrics_and_what_was_swept(run: Path, com
     metrics = [row[0] for row in rows if row and any(row[0] in of for of in point.metrics.values())]
     assert metrics == ["saturation", "throughput_bps", "latency_p99_us", "jain"], "expected, headline, the others"
     assert f"files   {point.path}" in lines
+
+
+def test_json_is_the_summary_of_the_run(run: Path, command: Call) -> None:
+    code, out, err = command("show", str(run), "--json")
+    assert (code, json.loads(out), err) == (0, load_run(run).summary, "")
 
 
 def test_a_wrong_id_and_options_of_a_whole_run_are_refused(run: Path, command: Call) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,9 +137,3 @@ def test_the_terminal_says_it_in_a_line_a_rule(fated: Run) -> None:
     text = out.getvalue()
     assert f"fates   switch: {FEW}: 4 of 4 packets\n" in text
     assert f"fates   switch: {WRONG}: 0 of 1 packets\n" in text
-
-
-def test_a_run_keeps_its_fates(fated: Run, tmp_path: Path) -> None:
-    copy = tmp_path / "run"
-    shutil.copytree(fated.path, copy)
-    assert [len(point.fates) for point in load_run(copy).points] == [1, 1, 1]

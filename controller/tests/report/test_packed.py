@@ -26,11 +26,6 @@ MEAN_BYTES, MOST_BYTES = 30_000, 45_000
 
 
 @pytest.fixture(scope="module")
-def html(run: Run) -> str:
-    return render_report(run)
-
-
-@pytest.fixture(scope="module")
 def records(run: Run) -> Records:
     found = run.points[0].records()
     assert found is not None
@@ -80,10 +75,6 @@ def test_what_points_repeat_of_each_other_is_there_once(run: Run) -> None:
     assert [re.findall(rf' id="d-{one}"([^>]*)>([^<]*)<', html) for one in recorded] == [
         [("", "packed")], *[[(f' data-same="{recorded[0]}"', "")]] * (len(recorded) - 1)
     ]  # fmt: skip
-
-
-def test_the_page_of_a_run_is_the_same_each_time(run: Run, html: str) -> None:
-    assert render_report(run) == html
 
 
 @pytest.mark.parametrize("name", ["throughput", "seq", "cwnd", "latency", "rtt"])

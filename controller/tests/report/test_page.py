@@ -18,11 +18,6 @@ from testctl.results import Run, load_run
 from controller.tests.report.reading import drawn_points, element, inflated, run_of, unpacked
 
 
-@pytest.fixture(scope="package")
-def html(run: Run) -> str:
-    return render_report(run)
-
-
 class Page(HTMLParser):
     """The elements of a page."""
 

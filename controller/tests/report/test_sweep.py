@@ -17,11 +17,10 @@ from testctl.charts.sweep_data import Cell, Line, Panel, Sweep
 from testctl.charts.swept import swept
 from testctl.core.units import unit_of
 from testctl.plan import FigureSpec
-from testctl.report.figure_spec import specs_of
 from testctl.report.figures import paper_figures
 from testctl.report.plan_charts import bounds_of
 from testctl.report.sweep import axis_of, sweep_of
-from testctl.report.sweep_choice import asked_spec, sweeps_of
+from testctl.report.sweep_choice import asked_spec, sweeps_of_run
 from testctl.report.sweep_terminal import _Scale, plot
 from testctl.results import Run
 from testctl_agent.spec.errors import PlanError
@@ -57,12 +56,8 @@ def marks(chart: Chart) -> list[str]:
     return [layer["mark"]["type"] for layer in chart.spec["layer"]]
 
 
-def declared(run: Run) -> list[Sweep]:
-    return sweeps_of(run.points, specs_of(run), run.summary)
-
-
 def test_a_line_is_the_median_over_x_for_each_value_of_by_and_facet(run: Run) -> None:
-    found = declared(run)[0]
+    found = sweeps_of_run(run)[0]
     assert (found.x.values, found.x.numbers) == (("1ms", "3ms", "10ms", "30ms"), (1e6, 3e6, 1e7, 3e7))
     assert found.by.values == ("15kB", "60kB", "250kB")
     assert [panel.name for panel in found.panels] == ["cubic", "reno", "dctcp"]
@@ -72,7 +67,7 @@ def test_a_line_is_the_median_over_x_for_each_value_of_by_and_facet(run: Run) ->
 
 
 def test_a_value_that_is_missing_is_a_gap_and_is_counted(run: Run) -> None:
-    found = declared(run)[0]
+    found = sweeps_of_run(run)[0]
     gap = line(found, "reno", "60kB")["3ms"]
     assert (gap.y, gap.lo, gap.hi, gap.n, gap.missing) == (None, None, None, 0, 3)
     partly = line(found, "dctcp", "15kB")["1ms"]
@@ -90,7 +85,7 @@ def test_a_value_that_is_missing_is_a_gap_and_is_counted(run: Run) -> None:
 
 
 def test_few_points_of_a_category_are_drawn_each_and_what_else_varies_is_said(run: Run) -> None:
-    found = declared(run)[1]
+    found = sweeps_of_run(run)[1]
     assert found.x.values == ("cubic", "reno", "dctcp")
     assert "of up to 12 points each (delay, repeat)" in found.caption
     chart = swept(found)
@@ -121,7 +116,7 @@ def test_one_point_of_a_category_is_a_bar_and_of_many_a_median_and_its_range(run
 def test_every_category_has_a_label(run: Run, tmp_path: Path) -> None:
     """Of many or long ones the labels are turned."""
     names = tuple(f"congestion{n}" for n in range(14))
-    chart = swept(dataclasses.replace(declared(run)[1], x=axis_of("hosts.cc", names)))
+    chart = swept(dataclasses.replace(sweeps_of_run(run)[1], x=axis_of("hosts.cc", names)))
     axis = chart.spec["layer"][0]["encoding"]["x"]["axis"]
     assert (axis["labelOverlap"], axis["labelAngle"]) == (False, -40)
     drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
@@ -131,24 +126,24 @@ def test_every_category_has_a_label(run: Run, tmp_path: Path) -> None:
 def test_what_the_plan_expects_is_a_dashed_line(run: Run, tmp_path: Path) -> None:
     bounds = bounds_of(run.summary, "saturation")
     assert bounds == ((0.6, "at least 0.6"),)
-    chart = swept(declared(run)[0], bounds)
+    chart = swept(sweeps_of_run(run)[0], bounds)
     assert chart.data["bounds"] == {"y": [0.6], "text": ["expected at least 0.6"], "rise": [0.0]}
     drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
     assert drawn.count(">expected at least 0.6<") == 3
     assert all(f">{words}<" in drawn for words in ("cubic", "reno", "dctcp", "1ms", "30ms", "15kB"))
     texts = ("at least 0.6", "at least 0.61", "at most 0.62")
-    near = swept(declared(run)[0], [(float(text.split()[-1]), text) for text in texts])
+    near = swept(sweeps_of_run(run)[0], [(float(text.split()[-1]), text) for text in texts])
     drawn = save([near], tmp_path / "b.svg").read_text(encoding="utf-8")
     heights = [float(re.findall(rf"translate\(\S+?,(\S+?)\)[^>]*>expected {text}<", drawn)[0]) for text in texts]
     assert all(below - above >= 10 for below, above in itertools.pairwise(heights)), "no label is over another"
-    far = swept(declared(run)[0], [(40.0, "at most 40")])
+    far = swept(sweeps_of_run(run)[0], [(40.0, "at most 40")])
     assert "bounds" not in far.data
     assert far.note.endswith("expected at most 40: not on this axis")
 
 
 def test_text_of_a_plan_is_data(run: Run) -> None:
     """Of what Vega evaluates, only the labels of numbers have text of a plan in them, as strings."""
-    found = declared(run)[0]
+    found = sweeps_of_run(run)[0]
     written = ('1"+alert(1)+"ms', *found.x.values[1:])
     chart = swept(dataclasses.replace(found, x=dataclasses.replace(found.x, values=written)))
     label = chart.spec["spec"]["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
@@ -175,7 +170,7 @@ def test_each_flow_has_a_line_in_its_colour(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_distribution_is_of_the_points_that_meet_when(run: Run) -> None:
-    found = declared(run)[3]
+    found = sweeps_of_run(run)[3]
     (panel,) = found.panels
     assert [one.name for one in panel.lines] == ["1ms", "3ms", "10ms", "30ms"]
     assert [len(one.cells) for one in panel.lines] == [1] * 4
@@ -191,11 +186,11 @@ def test_one_point_each_has_no_interval(once: Run) -> None:
 
 
 def test_a_plan_without_such_a_figure_gets_what_it_expects_over_what_it_sweeps(once: Run) -> None:
-    (found,) = declared(once)
+    (found,) = sweeps_of_run(once)
     assert (found.metric, found.x.key, found.by.key) == ("saturation", "switch.delay", "switch.buffer")
     bare = dataclasses.replace(once, summary={})
-    assert declared(bare)[0].metric == "throughput_bps"
-    assert declared(dataclasses.replace(once, points=once.points[:1])) == []
+    assert sweeps_of_run(bare)[0].metric == "throughput_bps"
+    assert sweeps_of_run(dataclasses.replace(once, points=once.points[:1])) == []
 
 
 @pytest.mark.parametrize(

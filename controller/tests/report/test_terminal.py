@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-import json
 import re
 from pathlib import Path
 from typing import Literal
@@ -23,19 +22,11 @@ from testctl.results import Run
 Colours = Literal["standard"] | None
 
 
-def shown(
-    run: Run,
-    *,
-    terminal: bool,
-    as_json: bool = False,
-    every: bool = False,
-    width: int = 120,
-    colours: Colours = "standard",
-) -> str:
+def shown(run: Run, *, terminal: bool, every: bool = False, width: int = 120, colours: Colours = "standard") -> str:
     out = io.StringIO()
     colours = colours if terminal else None
     console = Console(file=out, force_terminal=terminal, width=width if terminal else 80, color_system=colours)
-    print_summary(run, console, as_json=as_json, every=every)
+    print_summary(run, console, every=every)
     return out.getvalue()
 
 
@@ -250,10 +241,6 @@ def test_a_terminal_gets_colours(run: Run) -> None:
     text = shown(run, terminal=True)
     assert "\x1b[31m✗ fail" in text
     assert "\x1b[32m✓ pass" in text
-
-
-def test_json_is_the_summary(run: Run) -> None:
-    assert json.loads(shown(run, terminal=False, as_json=True)) == run.summary
 
 
 def test_progress_in_plain_lines() -> None:

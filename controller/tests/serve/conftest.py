@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from testctl.metrics import analyse
 from testctl.records import load_raw
 from testctl.results import PointResult, RunWriter, build_summary, write_point
+from testctl.serve.app import make_app
 
 FIXTURES = Path(__file__).parents[1] / "metrics" / "fixtures"
 POINTS = {"loss": "fail", "ack_owed": "pass"}
@@ -46,12 +47,6 @@ def make_run(
     started = datetime(2026, 1, day, 12, 0, tzinfo=UTC)
     summary = build_summary(writer.path, plan=name, started=started, wall_s=1.0, versions=versions, order=list(points))
     return writer.finish(summary)
-
-
-@pytest.fixture
-def runs_of() -> Callable[[Path, int], Path]:
-    """Makes a run of a day of January 2026 in a results directory."""
-    return make_run
 
 
 @pytest.fixture
@@ -83,3 +78,9 @@ def results(tmp_path: Path) -> Path:
     found = tmp_path / "results"
     make_run(found, 1)
     return found
+
+
+@pytest.fixture
+def client(results: Path, client_of: Callable[[ASGIApp], httpx.Client]) -> httpx.Client:
+    """A client of a server over the results."""
+    return client_of(make_app(results))

@@ -6,21 +6,15 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-from testctl.serve.app import make_app
+
+from controller.tests.serve.conftest import make_run
 
 RUN = "/api/runs/20260101T120000Z-two"
 FIGURE = f"{RUN}/points/loss/figures/seq?from=0&to=100000000"
-
-
-@pytest.fixture
-def client(results: Path, client_of: Callable[[Any], httpx.Client]) -> httpx.Client:
-    return client_of(make_app(results))
 
 
 def raw(client: httpx.Client, path: str, accepted: str) -> tuple[httpx.Response, bytes]:
@@ -74,12 +68,9 @@ def test_what_has_changed_is_sent_and_an_error_is_not_kept(client: httpx.Client,
     assert "etag" not in refused.headers
 
 
-def test_the_first_difference_of_a_point_in_two_runs(
-    results: Path, client_of: Callable[[Any], httpx.Client], runs_of: Callable[..., Path]
-) -> None:
-    less = runs_of(results, 2, packets=100).name
-    same = runs_of(results, 3).name
-    client = client_of(make_app(results))
+def test_the_first_difference_of_a_point_in_two_runs(results: Path, client: httpx.Client) -> None:
+    less = make_run(results, 2, packets=100).name
+    same = make_run(results, 3).name
 
     def difference(other: str) -> httpx.Response:
         return client.get(f"{RUN}/points/loss/difference", params={"run": other, "point": "loss"})

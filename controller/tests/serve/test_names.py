@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from testctl.serve import listing
-from testctl.serve.app import make_app
 from testctl.serve.listing import Unknown
 from testctl.serve.runs import Runs
 from testctl_agent.spec.errors import PlanError
@@ -28,9 +27,8 @@ Ask = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def ask(results: Path, client_of: Callable[[Any], httpx.Client]) -> Ask:
+def ask(client: httpx.Client) -> Ask:
     """(status, answer) of a server over the results."""
-    client = client_of(make_app(results))
 
     def one(path: str, **query: str) -> tuple[int, Any]:
         answer = client.get(path, params=query)

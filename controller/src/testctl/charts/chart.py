@@ -200,15 +200,21 @@ def vega_script() -> bytes:
     """
     import vl_convert
 
-    file = (
-        checkout.cache_dir()
-        / "vega"
-        / f"{hashlib.sha256(vl_convert.get_vega_embed_version().encode()).hexdigest()[:16]}.js"
+    bundle = "window.vegaEmbed = vegaEmbed;"
+    return cached(
+        vl_convert.get_vega_embed_version().encode(),
+        "js",
+        lambda: f"(() => {{ {vl_convert.javascript_bundle(bundle)} }})();".encode(),
     )
+
+
+def cached(of: bytes, kind: str, make: Callable[[], bytes]) -> bytes:
+    """The file made of these bytes, from the cache; it is kept there, if anything can be."""
+    file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(of).hexdigest()[:16]}.{kind}"
     with suppress(OSError):
         return file.read_bytes()
-    script = f"(() => {{ {vl_convert.javascript_bundle('window.vegaEmbed = vegaEmbed;')} }})();".encode()
+    made = make()
     with suppress(OSError):
         durable.make_directory(file.parent)
-        durable.write(file, script)
-    return script
+        durable.write(file, made)
+    return made

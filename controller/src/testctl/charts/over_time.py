@@ -83,17 +83,17 @@ def over_time(
         lane_data = [(lane, _only(data, flow)) for lane, data in lane_data]
     zeros = _zeros(records, lane_data)
     lines = [line for _, data in lane_data for line in data["lines"]]
-    range_ = _range(spec.kind, spec.zero, lines, window, any(data.get("log") for _, data in lane_data))
+    log = any(data.get("log") for _, data in lane_data)
+    range_ = _range(spec.kind, spec.zero, lines, window, log)
     panel, others = Panel(), sorted({str(line["name"]) for line in lines})
     _shade(panel, sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MOST_SHADED], window, spec.large)
     for lane, data in lane_data:
         for line in data["lines"]:
             look = _look(records, lane, line, len(lane_data) > 1, others)
             _SHAPES[spec.shape](panel, line, look, window, data)
-    log = any(data.get("log") for _, data in lane_data)
     left_out = sum(data.get("left_out", 0) for _, data in lane_data)
     remarks = [
-        _summary(spec.shape, lane_data, lines, window),
+        _summary(spec.shape, lane_data, lines),
         f"{left_out} more are not drawn" if left_out else "",
         f"0 throughout: {', '.join(zeros)}" if zeros else "",
     ]
@@ -313,9 +313,7 @@ def _spoken(panel: Panel, kind: str, drawn: tuple[float, float] | None) -> str:
     return f"{', '.join(label for label, _, _ in panel.legend)}; at most {most / unit.size:.3g} {unit.name}"
 
 
-def _summary(
-    shape: str, lane_data: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any], window: Shown
-) -> str:
+def _summary(shape: str, lane_data: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any]) -> str:
     """What a value stands for."""
     if not lines:
         return ""

@@ -105,7 +105,7 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
     several, few = sweep.intervals, 1 < sweep.most <= FEW
     category = sweep.kind == "box" or not sweep.x.numbers
     x, y = _x(sweep, category), _y(sweep, bounds)
-    at = {"x": x, "y": y, "color": _colour(sweep)}
+    at = {"x": x, "y": y, "color": colour("by", sweep.by.values, sweep.by.key)}
     offset: Spec = {}
     if category and sweep.by.key:
         offset = {"xOffset": {"field": "by", "type": "nominal", "scale": {"domain": list(sweep.by.values)}}}
@@ -113,16 +113,16 @@ def _over_x(sweep: Sweep, bounds: Sequence[float]) -> list[Spec]:
     tips = tooltip({**names, "range": "from least to greatest" if several else "",
                     "quartiles": "quartiles" if sweep.kind == "box" else "", "n": "points"})  # fmt: skip
     encoded = {**at, **offset, "tooltip": tips}
-    ends = {**at, **offset, "y": _of(y, "low"), "y2": {"field": "high"}}
+    ends = {**at, **offset, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     if sweep.kind == "box":
         return [
             {"mark": {"type": "rule"}, "encoding": ends},
             {"mark": {"type": "bar", "fillOpacity": 0.4},
-             "encoding": {**encoded, "y": _of(y, "first"), "y2": {"field": "third"}}},
+             "encoding": {**encoded, "y": {**y, "field": "first"}, "y2": {"field": "third"}}},
             {"mark": {"type": "tick", "thickness": 3}, "encoding": encoded},
         ]  # fmt: skip
     marked = {"mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-              "encoding": {**encoded, "shape": _shape(sweep)}}  # fmt: skip
+              "encoding": {**encoded, "shape": shape("by", sweep.by.values, sweep.by.key)}}  # fmt: skip
     each = {"data": POINTS, "mark": {"type": "point", "filled": True, "size": 28, "opacity": 0.5},
             "encoding": {**at, **offset, "tooltip": tooltip({**names, "point": "point"})}}  # fmt: skip
     if category:
@@ -149,15 +149,16 @@ def _distribution(sweep: Sweep) -> list[Spec]:
         x = logarithmic("y", sweep.label, [value / sweep.unit.size for value in sweep.values])
     y = {"field": "share", "type": "quantitative", "title": "share of points", "scale": {"domain": [0, 1]},
          "axis": {"format": ".0%"}}  # fmt: skip
-    encoded = {"x": x, "y": y, "color": _colour(sweep)}
+    encoded = {"x": x, "y": y, "color": colour("by", sweep.by.values, sweep.by.key)}
     names = {"by": sweep.by.key, "facet": sweep.facet.key, "value": f"{sweep.metric} at most", "at most": "share",
              "n": "points", "point": "point"}  # fmt: skip
     marked = len(sweep.values) <= _MARKED * len(sweep.by.values)
     mark = {"type": "point", "filled": True, "size": 30 if marked else 60, "opacity": 1 if marked else 0}
     return [
         {"mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.6}, "encoding": encoded},
-        {"mark": mark, "encoding": {**encoded, "shape": _shape(sweep), "tooltip": tooltip(names)}},
-    ]
+        {"mark": mark,
+         "encoding": {**encoded, "shape": shape("by", sweep.by.values, sweep.by.key), "tooltip": tooltip(names)}},
+    ]  # fmt: skip
 
 
 def _x(sweep: Sweep, category: bool) -> Spec:
@@ -182,18 +183,6 @@ def _y(sweep: Sweep, bounds: Sequence[float]) -> Spec:
         return logarithmic("y", sweep.label, values)
     scale: Spec = {"zero": True} if low < 0 else {"domainMin": 0, "domainMax": (high or 1.0) * _ABOVE, "nice": False}
     return {"field": "y", "type": "quantitative", "title": sweep.label, "scale": scale, "axis": {"labelExpr": PLAIN}}
-
-
-def _of(y: Spec, field: str) -> Spec:
-    return {**y, "field": field}
-
-
-def _colour(sweep: Sweep) -> Spec:
-    return colour("by", sweep.by.values, sweep.by.key)
-
-
-def _shape(sweep: Sweep) -> Spec:
-    return shape("by", sweep.by.values, sweep.by.key)
 
 
 def _is_near(sweep: Sweep, value: float) -> bool:

@@ -9,16 +9,14 @@ from testctl.curves.core.figure import (
     flows_drawn,
     lanes,
     lines_of,
-    lines_of_connections,
 )
-from testctl.curves.core.registry import Curve, curves
+from testctl.curves.core.registry import curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.curves.core.table import series
 from testctl.curves.core.window import Window, round_width, shown_ns
 
 __all__ = [
     "EXACT",
-    "Curve",
     "CurveSpec",
     "Lane",
     "Line",
@@ -29,7 +27,6 @@ __all__ = [
     "flows_drawn",
     "lanes",
     "lines_of",
-    "lines_of_connections",
     "round_width",
     "series",
     "shown_ns",

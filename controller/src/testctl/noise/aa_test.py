@@ -10,7 +10,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from testctl_agent.system import durable
 
 from testctl.execution.point import measure
 from testctl.execution.run import Progress
-from testctl.noise.bootstrap import Excess, Spread, excess, spread
+from testctl.noise.bootstrap import Excess, excess, spread
 from testctl.noise.fit import MIN_INTERRUPTS, described, lateness
 from testctl.plan import Plan, Point
 from testctl.records.schema import Ints
@@ -200,7 +200,7 @@ def judged(check: Check, rounds: Mapping[int, Sequence[Sequence[Sample]]]) -> di
         "factor": check.factor,
         "seed": check.seed,
         "most_at_once": most,
-        "alone": {name: _shown(spread) for name, spread in spreads.items() if spread.cv is not None},
+        "alone": {name: asdict(spread) for name, spread in spreads.items() if spread.cv is not None},
         "beside": {str(jobs): level for jobs, level in levels.items()},
     }
 
@@ -223,7 +223,7 @@ def _level(check: Check, alone: Mapping[str, Sequence[Sequence[float]]], rounds:
     )  # fmt: skip
     low, high = worst_excess.ratio_95
     why = f"{worst} spreads {worst_excess.ratio:.2f} times as much as alone (95 %: {low:.2f} to {high:.2f})"
-    metrics = {n: {**_shown(s), "ratio": e.ratio, "ratio_95": list(e.ratio_95)} for n, (s, e) in excesses.items()}
+    metrics = {name: asdict(spread) | asdict(excess) for name, (spread, excess) in excesses.items()}
     return {"may": not over, "sure": sure, "why": f"{why}; allowed: {check.factor:g}", "metrics": metrics}
 
 
@@ -237,12 +237,3 @@ def _values(rounds: Sequence[Sequence[Sample]], name: str) -> list[list[float]]:
     """The values by round; rounds without one are left out."""
     by_round = [[numbers[name] for _, _, numbers in samples if name in numbers] for samples in rounds]
     return [values for values in by_round if values]
-
-
-def _shown(spread: Spread) -> dict[str, Any]:
-    return {
-        "count": spread.count,
-        "mean": spread.mean,
-        "cv": spread.cv,
-        "cv_95": list(spread.cv_95) if spread.cv_95 else None,
-    }

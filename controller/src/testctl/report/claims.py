@@ -46,11 +46,8 @@ def show_ours(claim: Claim) -> str:
 
 def show_difference(claim: Claim) -> str:
     """ "+3.1%"; nothing for a property."""
-    return (
-        ""
-        if claim.difference_percent is None
-        else f"{claim.difference_percent:+.{_digits(claim.difference_percent)}f}%"
-    )
+    percent = claim.difference_percent
+    return "" if percent is None else f"{percent:+.{1 if abs(percent) < 9.95 else 0}f}%"
 
 
 def show_metric_of(claim: Claim) -> str:
@@ -125,10 +122,6 @@ def claim_rows(claims: Sequence[Claim]) -> list[dict[str, Any]]:
         }
         for claim in claims
     ]
-
-
-def _digits(percent: float) -> int:
-    return 1 if abs(percent) < 9.95 else 0
 
 
 def _number(claim: Claim, value: float) -> str:

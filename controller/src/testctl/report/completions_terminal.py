@@ -24,15 +24,11 @@ def slowdown_table(points: Sequence[RunPoint]) -> Table | None:
     headings = ["point", *(factor.label for factor in factors(points)), "flow", "requests"]
     for heading in headings:
         table.add_column(heading, overflow="fold")
-    for heading in (*(f"FCT {name}" for name in ("p50", "p99")), *(f"slowdown {_percentile(tail)}" for tail in TAILS)):
+    for heading in ("FCT p50", "FCT p99", *(f"slowdown {tail.replace('p999', 'p99.9')}" for tail in TAILS)):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def _percentile(tail: str) -> str:
-    return "p99.9" if tail == "p999" else tail
 
 
 def _rows(points: Sequence[RunPoint]) -> Iterator[list[str]]:

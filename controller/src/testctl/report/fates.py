@@ -22,7 +22,7 @@ MAX_RULES = 12
 """Rules that the terminal lists."""
 
 MAX_LETTERS = 80
-"""Of a rule in the terminal: a longer one is cut in its middle."""
+"""Of a rule in the terminal: a longer one is cut in its middle, as its end names the flow."""
 
 WORDS = {
     "drop": "dropped",
@@ -137,11 +137,6 @@ def _packet(packet: Mapping[str, int]) -> str:
     return f"ACK {packet['ordinal']}: {packet['ack']}" if packet["ordinal"] else f"control, sequence {packet['seq']}"
 
 
-def shorten(rule: str) -> str:
-    """A rule with its beginning and its end, which names the flow."""
-    return rule if len(rule) <= MAX_LETTERS else f"{rule[: MAX_LETTERS - 24]} … {rule[-20:]}"
-
-
 def lines(points: Sequence[RunPoint]) -> list[str]:
     """What the terminal says of the fates asked in these points, a line a rule."""
     by_rule: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -154,7 +149,8 @@ def lines(points: Sequence[RunPoint]) -> list[str]:
         least, most = min(counts), max(counts)
         amount = f"{least[0]} of {least[1]}" + (f" to {most[0]} of {most[1]}" if most != least else "")
         often = f", {len(counts)} times" if len(counts) > 1 else ""
-        texts.append(f"{switch}: {shorten(rule)}: {amount} packets{often}")
+        short = rule if len(rule) <= MAX_LETTERS else f"{rule[: MAX_LETTERS - 24]} … {rule[-20:]}"
+        texts.append(f"{switch}: {short}: {amount} packets{often}")
     if len(by_rule) > MAX_RULES:
         texts.append(f"and {len(by_rule) - MAX_RULES} more rules")
     return texts

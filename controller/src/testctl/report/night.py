@@ -11,6 +11,7 @@ from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.types import shown
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
+from testctl.core.words import counted
 from testctl.report.factors import Factor, WithTuples, in_common
 from testctl.results import RunPoint, layout
 from testctl.results.reader import read_json
@@ -43,14 +44,14 @@ def changed(before: Results, now: Results, exact: bool, points: Sequence[WithTup
     more, less = len(now) - len(both), len(before) - len(both)
     parts = [
         f"{failed} new failure{'' if failed == 1 else 's'}" if failed else "",
-        f"{_points(passed)} no longer fail{'s' if passed == 1 else ''}" if passed else "",
-        f"{_points(other)} with another verdict" if other else "",
-        f"{digests} of {_points(len(both))} with another digest" if digests else "",
+        f"{counted(passed, 'point')} no longer fail{'s' if passed == 1 else ''}" if passed else "",
+        f"{counted(other, 'point')} with another verdict" if other else "",
+        f"{digests} of {counted(len(both), 'point')} with another digest" if digests else "",
     ]
     if not any(parts):
-        there = f" in the {_points(len(both))} of both" if more or less else ""
+        there = f" in the {counted(len(both), 'point')} of both" if more or less else ""
         parts = [("no change" if exact else "no other verdict") + there if both else "no point of the run before"]
-    parts += [f"{_points(more)} more" if more else "", f"{_points(less)} less" if less else ""]
+    parts += [f"{counted(more, 'point')} more" if more else "", f"{counted(less, 'point')} less" if less else ""]
     differ = [point for point, (was, became) in both.items() if (was != became if exact else was[0] != became[0])]
     shared = in_common([point for point in points if point.id in both], differ)
     text = ", ".join(filter(None, parts)) + (f"; different: {shared}" if shared else "")
@@ -92,10 +93,6 @@ def night(
     return (
         about | changed(before, now, exact, points) | {"less": [_name(point, varying) for point in less[:_MOST_NAMES]]}
     )
-
-
-def _points(count: int) -> str:
-    return f"{count} point{'' if count == 1 else 's'}"
 
 
 def _name(point: Mapping[str, Any], varying: Sequence[Factor]) -> str:

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes report.html: the page of `testctl serve` as one file, with its answers about one run.
+"""Makes report.html: the page of `testctl serve` as one file, with its answers about one run.
 
 All that a plan or a result says is inside packed script elements, which static/export.js reads: it is never markup.
 """
 
 from __future__ import annotations
 
-import hashlib
 import html
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from testctl_agent.system import durable
-
-from testctl.charts import vega_script
+from testctl.charts import cached, vega_script
 from testctl.report import packed as packing
 from testctl.report.embedded import embedded
 from testctl.report.looks import looks, own_file, script
@@ -23,9 +19,6 @@ from testctl.report.packed import deflated, packed
 from testctl.report.point_page import point_page
 from testctl.report.run_page import Found, run_figures, run_page
 from testctl.results import Run, RunPoint
-from testctl.results.atomic import naming_path, write_text
-from testctl.results.layout import REPORT
-from testctl.system import checkout
 
 TOGETHER = 20
 """Points whose details share a script element: they repeat most of it."""
@@ -67,14 +60,6 @@ def point_data(point: RunPoint) -> str | None:
     return None if data is None else packed(data)
 
 
-def write_page(run: Run, data: Mapping[str, str | None] | None = None, out: Path | None = None) -> Path:
-    """Write report.html into the run's directory (or to `out`) at once; returns its path."""
-    path = out or run.path / REPORT
-    with naming_path(path, "the report was not written; the results are kept"):
-        write_text(path, render_report(run, data))
-    return path
-
-
 def _page(run: Run, elements: Sequence[str]) -> str:
     """serve's page with its style sheet and scripts in place of links to them."""
     page = own_file("serve/static/index.html")
@@ -111,14 +96,7 @@ def _in_groups(points: Sequence[RunPoint]) -> list[dict[str, Any]]:
 
 
 def _vega() -> str:
-    """Vega, packed; it lies in the cache, if anything can be kept there: packing takes longer than a small report."""
+    """Vega, packed and kept: packing takes longer than a small report."""
     content = vega_script()
     packer = Path(packing.__file__).read_bytes()
-    file = checkout.cache_dir() / "vega" / f"{hashlib.sha256(packer + content).hexdigest()[:16]}.packed"
-    with suppress(OSError):
-        return file.read_text(encoding="ascii")
-    text = deflated(content)
-    with suppress(OSError):
-        durable.make_directory(file.parent)
-        durable.write(file, text.encode("ascii"))
-    return text
+    return cached(packer + content, "packed", lambda: deflated(content).encode("ascii")).decode("ascii")

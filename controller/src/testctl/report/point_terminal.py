@@ -7,12 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from testctl.charts.style import SHOWN_LOOKS
 from testctl.report.fates import lines
 from testctl.report.formulas import with_value
 from testctl.report.metrics import expected_metrics, metric_table
 from testctl.report.programs import program_lines
-from testctl.report.terminal import plain_console, print_sentence
+from testctl.report.terminal import plain_console, print_sentence, verdict_text
 from testctl.report.violations import violation_lines
 from testctl.results import Run, RunPoint
 from testctl.results.layout import verdict_shown
@@ -23,9 +22,7 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
     """The point's verdict with its reasons, its tuples, what became of its fates, all its metrics, and its files."""
     console = plain_console(console)
     verdict = verdict_shown(run.path, point.verdict) if not run.complete and not run.summary else point.verdict
-    look = SHOWN_LOOKS.get(verdict)
-    head = Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
-    print_sentence(Text.assemble((point.id, "bold"), "  ", head), console)
+    print_sentence(Text.assemble((point.id, "bold"), "  ", verdict_text(verdict)), console)
     for reason in point.reason.split("; ") if point.reason else []:
         print_sentence(Text(f"  {reason}"), console)
     values: dict[tuple[str, str], set[str]] = {}

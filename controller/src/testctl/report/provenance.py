@@ -19,7 +19,7 @@ def lines(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_dropped(summary),
         *_skipped(summary),
         *_not_begun(summary),
-        *(("resumed", line) for line in _resumed(summary)),
+        *_resumed(summary),
         *_noise(summary),
         *_repeats(summary),
     ]
@@ -73,9 +73,9 @@ def _noise(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "noise", f"not measured {where}: testctl aa PLAN --testbed {testbed}{alone}"
         return
     when = f"{noise['plan']}, {noise['started']}, {noise['repeat']} times alone"
-    for metric, resumed_entry in noise["alone"].items():
-        low, high = resumed_entry["cv_95"]
-        spread = f"varies by {resumed_entry['cv']:.2%} of its mean (95 %: {low:.2%} to {high:.2%})"
+    for metric, alone_entry in noise["alone"].items():
+        low, high = alone_entry["cv_95"]
+        spread = f"varies by {alone_entry['cv']:.2%} of its mean (95 %: {low:.2%} to {high:.2%})"
         yield "noise", f"{metric} {spread} where nothing was changed ({when})"
     most, jobs = int(noise["most_at_once"]), int(summary.get("jobs", 1))
     yield "noise", f"at most {most} at once without more of it" + (f"; this run had {jobs}" if jobs > most else "")
@@ -89,25 +89,18 @@ def _repeats(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "repeats", f"{these} the records of another repeat, as nothing there is random: sweep a start or a delay"
 
 
-__all__ = ["lines"]
-
-
-def _resumed(summary: Mapping[str, Any]) -> list[str]:
+def _resumed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Which points are from earlier runs (execution/resume.py); nothing for a run that was not resumed."""
-    resumed_entry = summary.get("resumed")
-    if not isinstance(resumed_entry, Mapping):
-        return []
-    reused, again = resumed_entry.get("reused") or {}, resumed_entry.get("run_again") or []
-    total = len(summary.get("points", []))
-    found = [f"{sum(reused.values())} of {total} points are from earlier runs, checked: " + _counted(reused)]
-    if not reused:
-        found = [f"none of {total} points is from an earlier run"]
-    if computed := resumed_entry.get("computed_again"):
-        found.append(f"metrics of {len(computed)} of them were computed again from their records, by the code of now")
-    reasons = Counter(f"{one['why']} ({one['run']})" for one in again)
-    found += [f"{count} run again: {why}" for why, count in reasons.most_common()]
-    return found
-
-
-def _counted(runs: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} of {run}" for run, count in sorted(runs.items()))
+    entry = summary.get("resumed")
+    if not isinstance(entry, Mapping):
+        return
+    reused, total = entry.get("reused") or {}, len(summary.get("points", []))
+    runs = ", ".join(f"{count} of {run}" for run, count in sorted(reused.items()))
+    some = f"{sum(reused.values())} of {total} points are from earlier runs, checked: {runs}"
+    yield "resumed", some if reused else f"none of {total} points is from an earlier run"
+    if computed := entry.get("computed_again"):
+        words = f"metrics of {len(computed)} of them were computed again from their records, by the code of now"
+        yield "resumed", words
+    reasons = Counter(f"{one['why']} ({one['run']})" for one in entry.get("run_again") or [])
+    for why, count in reasons.most_common():
+        yield "resumed", f"{count} run again: {why}"

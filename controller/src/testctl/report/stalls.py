@@ -73,7 +73,7 @@ class Stall:
             "end_ns": self.end_ns,
             "length": show_time(self.length_ns),
             "cause": self.label,
-            "why": cause_in_words(self.cause),
+            "why": CAUSES.get(self.cause, self.cause.replace("_", " ")),
             "ended": self.ended,
             "proof": self.words,
             "packets": [
@@ -117,11 +117,6 @@ def _label(row: Mapping[str, Any]) -> str:
         return f"{name} for {row['acked']}:{row['acked'] + row['owed_bytes']}"
     short = {"rto": "retransmission timeout", "tlp": "tail loss probe", "tokens": "waits for tokens"}
     return short.get(cause) or str(cause).replace("_", " ")
-
-
-def cause_in_words(cause: str) -> str:
-    """A cause as a sentence."""
-    return CAUSES.get(cause, cause.replace("_", " "))
 
 
 def _proof(row: Mapping[str, Any], packets: pa.Table) -> list[Proof]:

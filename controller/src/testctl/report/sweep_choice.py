@@ -34,7 +34,7 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
     for name, key in named.items():
         if not key and name in needed_fields(kind):
             raise PlanError(f"{name}: want a parameter that is swept, of {_some(swept_keys(points))}; got none")
-    if not any(_has(point, metric) for point in points):
+    if not any(isinstance(of.get(metric), int | float) for point in points for of in point.metrics.values()):
         names = sorted({name for point in points for values in point.metrics.values() for name in values})
         raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
     flow = given.get("flow", "")
@@ -64,10 +64,6 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
 def swept_keys(points: Sequence[RunPoint]) -> list[str]:
     """The parameters that differ between points, as a figure names them."""
     return [factor.key for factor in factors(points) if factor.key != "repeat"]
-
-
-def _has(point: RunPoint, metric: str) -> bool:
-    return any(isinstance(values.get(metric), int | float) for values in point.metrics.values())
 
 
 def _some(names: Sequence[str]) -> str:
@@ -100,12 +96,7 @@ def _rank(factor: Factor) -> tuple[int, bool]:
 
 
 def sweeps_of_run(run: Run) -> list[Sweep]:
-    """Those that the plan of a run declares, or the default one.  Raises PlanError."""
-    return sweeps_of(run.points, specs_of(run), run.summary)
-
-
-def sweeps_of(points: Sequence[RunPoint], specs: Sequence[FigureSpec], summary: Mapping[str, Any]) -> list[Sweep]:
-    """Those that a plan declares; of a plan without, the default one."""
-    declared = [spec for spec in specs if spec.kind in SWEEP_KINDS]
-    default = None if declared else default_spec(points, summary)
-    return [sweep_of(spec, points) for spec in (declared or ([default] if default else []))]
+    """Those that the plan of a run declares; of a plan without, the default one.  Raises PlanError."""
+    declared = [spec for spec in specs_of(run) if spec.kind in SWEEP_KINDS]
+    default = None if declared else default_spec(run.points, run.summary)
+    return [sweep_of(spec, run.points) for spec in (declared or ([default] if default else []))]

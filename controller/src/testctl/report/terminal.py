@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,16 +40,12 @@ _INDENT = 4
 """Characters before a sentence's further lines."""
 
 
-def print_summary(run: Run, console: Console, *, as_json: bool = False, every: bool = False) -> None:
+def print_summary(run: Run, console: Console, *, every: bool = False) -> None:
     """Print the points, the expectations, the counts, the digest and, of a complete run, where the report is.
 
-    as_json: summary.json instead, as it is.  When the console is not a terminal: plain text, where the points that
-    passed are a line a group.
+    When the console is not a terminal: plain text, where the points that passed are a line a group.
     every: of a run of more than MANY points, also those that passed
     """
-    if as_json:
-        console.file.write(json.dumps(run.summary, indent=1, ensure_ascii=False) + "\n")
-        return
     console = plain_console(console)
     if not run.complete and not run.summary:
         so_far = tuple(replace(point, verdict=verdict_shown(run.path, point.verdict)) for point in run.points)
@@ -70,7 +65,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     for point in run.points:
         if point.reason and point.verdict != "pass":
             reason = point.reason.replace("\n", "\n  ")  # an agent's words begin no line of their own
-            print_sentence(Text.assemble(_verdict(point.verdict), f"  {point.id[:8]}  {reason}"), console)
+            print_sentence(Text.assemble(verdict_text(point.verdict), f"  {point.id[:8]}  {reason}"), console)
     slow = slowdown_table(run.points)
     if slow is not None:
         console.print(slow)
@@ -79,7 +74,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     for text in lines(run.points):
         print_sentence(Text.assemble(("fates   ", "bold"), text), console)
     for expectation in judged(run.summary, run.points, run.plan_text):
-        line = Text.assemble(_verdict(expectation.verdict), "  ", (expectation.name, "bold"))
+        line = Text.assemble(verdict_text(expectation.verdict), "  ", (expectation.name, "bold"))
         detail = expectation.detail
         if expectation.verdict == "pass" and expectation.bound and expectation.observed:
             detail += f"; {expectation.metric} {expectation.bound}, found {expectation.observed}"
@@ -92,7 +87,7 @@ def print_summary(run: Run, console: Console, *, as_json: bool = False, every: b
     for about, sentence in provenance.lines(run.summary):
         print_sentence(Text.assemble((f"{about:<9}", "bold"), sentence), console)
     for verdict, sentence in failure_lines(run.points):
-        print_sentence(Text.assemble(_verdict(verdict), "  ", sentence), console)
+        print_sentence(Text.assemble(verdict_text(verdict), "  ", sentence), console)
     print_sentence(_counts(run), console)
     console.print(Text(f"digest  {run.digest}"), soft_wrap=True)
     if run.complete or not run.summary:
@@ -150,7 +145,7 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
         table.add_column(heading, justify="right", no_wrap=True)
     for row, point in enumerate(listed):
         of_name, of_number = ([Text(texts[row]) for _, texts in some] for some in (names, numbers))
-        table.add_row(*of_name, _verdict(point.verdict), *of_number)
+        table.add_row(*of_name, verdict_text(point.verdict), *of_number)
     console.print(table)
     if left_out:
         print_sentence(Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), console)
@@ -248,7 +243,8 @@ def _response(shown: Response) -> Table:
     return table
 
 
-def _verdict(verdict: str) -> Text:
+def verdict_text(verdict: str) -> Text:
+    """The verdict with its sign and colour."""
     look = SHOWN_LOOKS.get(verdict)
     return Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
 

@@ -34,12 +34,11 @@ def violation_list(point: RunPoint, records: Records) -> dict[str, Any]:
         times = records.values("time_ns", packets) if len(packets) else np.array([one["time_ns"]])
         pad = max(int(times.max() - times.min()), _LEAST_PAD_NS)
         rule = str(entry["rule"])
+        must = known.spec.must if (known := rules().get(rule)) else ""
         cells = [f"{one['time_ns'] / 1e9:.6f}", rule, _source(rule), entry["flow"], entry["host"], one["text"]]
         window = {"from": max(int(times.min()) - pad, 0), "to": int(times.max()) + pad}
         packets_text = ", ".join(map(str, one["packets"]))
-        rows.append(
-            {"lane": f"{entry['flow']}/{one['conn']}", **window, "must": _must(rule), "cells": [*cells, packets_text]}
-        )
+        rows.append({"lane": f"{entry['flow']}/{one['conn']}", **window, "must": must, "cells": [*cells, packets_text]})
     return {"rows": rows, "in_all": sum(int(entry["count"]) for entry in point.violations)}
 
 
@@ -57,8 +56,3 @@ def violation_lines(point: RunPoint) -> Iterator[str]:
 def _source(rule: str) -> str:
     known = rules().get(rule)
     return f"{known.spec.source}, {known.spec.level}" if known else ""
-
-
-def _must(rule: str) -> str:
-    known = rules().get(rule)
-    return known.spec.must if known else ""

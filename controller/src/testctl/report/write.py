@@ -8,10 +8,10 @@ from pathlib import Path
 
 from testctl.plan import FigureSpec
 from testctl.report.figure_spec import specs_of
-from testctl.report.page import point_data, write_page
+from testctl.report.page import point_data, render_report
 from testctl.results import Run, RunPoint, load_run
-from testctl.results.atomic import naming_path
-from testctl.results.layout import FIGURES
+from testctl.results.atomic import naming_path, write_text
+from testctl.results.layout import FIGURES, REPORT
 from testctl.results.reader import check_plain
 from testctl.system.worker_pool import workers
 
@@ -58,7 +58,10 @@ def write_report(
         from testctl.report.figures import paper_figures  # and with it Matplotlib, which is slow to load
 
         paper_figures(run, out, specs)
-    return write_page(run, found)
+    page = run.path / REPORT
+    with naming_path(page, "the report was not written; the results are kept"):
+        write_text(page, render_report(run, found))
+    return page
 
 
 def most_telling(points: Sequence[RunPoint], most: int) -> list[RunPoint]:

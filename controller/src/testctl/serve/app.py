@@ -57,46 +57,31 @@ def make_app(root: Path) -> Starlette:
         other = asked.get("run", ""), asked.get("point", "")
         return points.first_difference((where["run"], where["point"]), other)
 
-    def values(request: Request) -> dict[str, Any]:
-        asked = request.query_params
-        return runs.values(request.path_params["run"], asked.get("metric", ""), asked.get("flow", ""))
-
-    def sweep(request: Request) -> dict[str, Any]:
-        asked = request.query_params
-        given = {name: asked.get(name, "") for name in ("kind", "metric", "x", "by", "facet", "flow")}
-        return runs.sweep(request.path_params["run"], **given)
-
-    def plan_figure(request: Request) -> dict[str, Any]:
-        where = request.path_params
-        return runs.figure(where["run"], where["number"])
-
-    def trend(request: Request) -> dict[str, Any]:
-        asked = request.query_params
-        return trends.trend(request.path_params["point"], asked.get("metric", ""), asked.get("flow", ""))
-
-    def plan(request: Request) -> dict[str, Any]:
-        asked = request.query_params
-        return plans.page(request.path_params["plan"], asked.get("metric", ""), asked.get("flow", ""))
+    def asked_for(method: Callable[..., Any], *names: str) -> Callable[[Request], Any]:
+        """The method, given the parameters of the path, and these of the query; "" where one is not there."""
+        return lambda request: method(
+            **request.path_params, **{name: request.query_params.get(name, "") for name in names}
+        )
 
     answers: dict[str, Callable[[Request], Any]] = {
         "/api/looks": lambda _: looks(),
         "/api/runs": lambda _: home.lists(),
         "/api/points": lambda request: home.points(request.query_params.get("words", "")[:1000]),
         "/api/scorecards": lambda _: cards.lines(),
-        "/api/runs/{run}": lambda request: runs.page(request.path_params["run"]),
-        "/api/runs/{run}/since": lambda request: home.since(request.path_params["run"]),
-        "/api/runs/{run}/values": values,
-        "/api/runs/{run}/sweeps": lambda request: runs.sweeps(request.path_params["run"]),
-        "/api/runs/{run}/sweep": sweep,
-        "/api/runs/{run}/figures/{number:int}": plan_figure,
+        "/api/runs/{run}": asked_for(runs.page),
+        "/api/runs/{run}/since": asked_for(home.since),
+        "/api/runs/{run}/values": asked_for(runs.values, "metric", "flow"),
+        "/api/runs/{run}/sweeps": asked_for(runs.sweeps),
+        "/api/runs/{run}/sweep": asked_for(runs.sweep, "kind", "metric", "x", "by", "facet", "flow"),
+        "/api/runs/{run}/figures/{number:int}": asked_for(runs.figure),
         "/api/runs/{run}/points/{point}": point,
         "/api/runs/{run}/points/{point}/figures/{figure}": figure,
-        "/api/runs/{run}/points/{point}/events": lambda request: points.events(**request.path_params),
+        "/api/runs/{run}/points/{point}/events": asked_for(points.events),
         "/api/runs/{run}/points/{point}/packets": packets,
         "/api/runs/{run}/points/{point}/difference": difference,
-        "/api/runs/{run}/points/{point}/requests": lambda request: points.requests(**request.path_params),
-        "/api/plans/{plan}": plan,
-        "/api/trends/{point}": trend,
+        "/api/runs/{run}/points/{point}/requests": asked_for(points.requests),
+        "/api/plans/{plan}": asked_for(plans.page, "metric", "flow"),
+        "/api/trends/{point}": asked_for(trends.trend, "metric", "flow"),
     }
     routes = [Route(path, _json(make)) for path, make in answers.items()]
     routes += [Route(path, _file(body, kind)) for path, (body, kind) in _files().items()]

@@ -55,7 +55,7 @@ class Points:
             "lanes": [f"{flow}/{conn}" for flow, conn in lanes[:MAX_LANES]],
             "lanes_in_all": len(lanes),
             "figures": figures,
-            "stalls": _stalls(source),
+            "stalls": {"rows": [stall.to_json() for stall in source.stalls], "in_all": source.stalls_in_all},
             "files": list(files(place).items()),
         }
 
@@ -137,11 +137,6 @@ class Points:
             for name in (layout.POINT, layout.PACKETS, layout.TCP_INFO, layout.STALLS, layout.REQUESTS)
         )
         return self._sources.get(place, version, lambda: read_source(place))
-
-
-def _stalls(source: Source) -> dict[str, Any]:
-    """The longest in order of time."""
-    return {"rows": [stall.to_json() for stall in source.stalls], "in_all": source.stalls_in_all}
 
 
 def _version(source: Source) -> tuple[Any, ...]:

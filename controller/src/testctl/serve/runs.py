@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -42,9 +42,6 @@ _SHOWN = (*layout.VERDICTS, layout.UNJUDGED)
 LONG_S, MANY_TIMES = 120.0, 20
 """A run in progress is probably stopped if no point ended in LONG_S seconds and MANY_TIMES the time of a point."""
 
-ALL_FLOWS = ""
-"""As a flow's name: one number for all flows of a point."""
-
 
 class Runs:
     """The runs of a results directory, read when asked for and kept while their files are the same."""
@@ -70,11 +67,11 @@ class Runs:
         path = listing.run_path(self.root, name)
         return self._found.get(path.name, _version(path), lambda: _find(path))
 
-    def page(self, name: str) -> dict[str, Any]:
+    def page(self, run: str) -> dict[str, Any]:
         """A run for the page: its facts, what varies, its points."""
-        run = self.find(name)
-        page = self._pages.get(run.path.name, id(run), lambda: _page(run))
-        if run.state == "in progress":
+        found = self.find(run)
+        page = self._pages.get(found.path.name, id(found), lambda: _page(found))
+        if found.state == "in progress":
             return page | next(
                 ({"progress": line["progress"]} for line in self.lines() if line["name"] == page["name"]), {}
             )
@@ -84,28 +81,28 @@ class Runs:
         """A point in words: what distinguishes it from the others of its run; "" when that is not known."""
         return next((str(one["name"]) for one in self.page(run)["points"] if one["id"] == point), "")
 
-    def values(self, name: str, metric: str, flow: str) -> dict[str, Any]:
+    def values(self, run: str, metric: str, flow: str) -> dict[str, Any]:
         """A metric of every point of a run, in the order of its points: numbers (or null) and how they read."""
-        numbers = [value_of(point, metric, flow) for point in self.find(name).points]
+        numbers = [number_of(point, metric, flow) for point in self.find(run).points]
         return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
 
-    def sweeps(self, name: str) -> dict[str, Any]:
+    def sweeps(self, run: str) -> dict[str, Any]:
         """The figures of the run's plan: those of metrics, else a default one; of the others title and number."""
-        run = self.find(name)
-        return self._sweeps.get(run.path.name, id(run), lambda: _sweeps(run))
+        found = self.find(run)
+        return self._sweeps.get(found.path.name, id(found), lambda: run_figures(found, _plan_text(found)))
 
-    def figure(self, name: str, number: int) -> dict[str, Any]:
+    def figure(self, run: str, number: int) -> dict[str, Any]:
         """A figure of the run's plan, by its place in the plan.  Raises Unknown."""
-        run = self.find(name)
-        specs = _specs(run)
+        found = self.find(run)
+        specs = specs_in(_plan_text(found))
         if not 0 <= number < len(specs):
             raise listing.Unknown(f"the plan of this run has {len(specs)} figures; got number {number}")
-        return self._figures.get((run.path.name, number), id(run), lambda: _figure(run, specs[number]))
+        return self._figures.get((found.path.name, number), id(found), lambda: _figure(found, specs[number]))
 
-    def sweep(self, name: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
+    def sweep(self, run: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
         """One that is asked for.  Raises PlanError for what the run has not."""
-        run = self.find(name)
-        return _figure(run, asked_spec(run.points, kind, metric, **given))
+        whole = self.find(run)
+        return _figure(whole, asked_spec(whole.points, kind, metric, **given))
 
     def _all(self) -> list[tuple[str, Path]]:
         return list(listing.runs(self.root).items())
@@ -113,11 +110,6 @@ class Runs:
     def _line(self, path: Path) -> dict[str, Any]:
         total = partial(self._totals.get, path.name, stamp(path / layout.EXPANDED), lambda: len(_order(path)))
         return _line(path, total)
-
-
-def value_of(point: RunPoint, metric: str, flow: str) -> float | None:
-    """A metric of a point as a number; of all its flows together where no flow is named."""
-    return number_of(point, metric, "" if flow == ALL_FLOWS else flow)
 
 
 def _version(run: Path) -> tuple[Any, ...]:
@@ -291,14 +283,6 @@ def point_of(place: Path) -> RunPoint:
 
 def _page(run: Found) -> dict[str, Any]:
     return run_page(run, _plan_text(run), list(files(run.path, without=layout.POINTS).items()))
-
-
-def _sweeps(run: Found) -> dict[str, Any]:
-    return run_figures(run, _plan_text(run))
-
-
-def _specs(run: Found) -> Sequence[FigureSpec]:
-    return specs_in(_plan_text(run))
 
 
 def _figure(run: Found, spec: FigureSpec) -> dict[str, Any]:

@@ -92,7 +92,6 @@ class Source:
     `lock` is held while curves are computed.
     """
 
-    path: Path
     asked: Mapping[str, Any]
     files: Mapping[str, Path]
     records: Records | None
@@ -159,7 +158,7 @@ def read_source(path: Path) -> Source:
     )
     files = {name: found for name in names if (found := listing.own_file(path, name)) is not None}
     if layout.PACKETS not in files and layout.REQUESTS not in files:
-        return Source(path, asked, files, None)
+        return Source(asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
         name: read_records(files[name], schema).cast(schema).combine_chunks()
@@ -174,4 +173,4 @@ def read_source(path: Path) -> Source:
         raise PlanError(f"{path}: {error}") from error
     traced, asked_for = tables.get(layout.TCP_EVENTS), tables.get(layout.REQUESTS)
     records = Records(packets, sampled, {}, became, point, tcp_events=traced, requests=asked_for)
-    return Source(path, asked, files, records)
+    return Source(asked, files, records)

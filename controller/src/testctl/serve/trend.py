@@ -14,9 +14,10 @@ from testctl_agent.spec.errors import TestctlError
 from testctl.charts.trend import Seen, trend
 from testctl.compare import change_points
 from testctl.core.units import show_metric
+from testctl.report.metrics import number_of
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
-from testctl.serve.runs import Runs, point_of, value_of
+from testctl.serve.runs import Runs, point_of
 
 
 class Trends:
@@ -40,7 +41,7 @@ class Trends:
             exact &= bool(line["exact"])
             names |= {name for values in found.metrics.values() for name in values}
             flows |= dict.fromkeys(name for name in found.metrics if name != "*")
-            value = value_of(found, metric, flow)
+            value = number_of(found, metric, flow)
             rows.append({key: line[key] for key in ("name", "started", "kernels", "state")} | {
                 "value": value, "shown": show_metric(metric, value), "verdict": found.verdict,
                 "digest": found.digest, "tuples": [list(item) for item in found.tuples],

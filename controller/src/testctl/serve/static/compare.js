@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two points beside each other, with linked axes, and what is different.
-import { ask, badge, drawn, looks, make, many, route, scroll, sorted, table, troubled } from "./dom.js";
+import { ask, badge, drawn, looks, make, many, percent, route, scroll, sorted, table, troubled } from "./dom.js";
 import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 
 const AROUND_NS = 5e6;
@@ -70,7 +70,6 @@ const moves = (pages, { better }) => {
 };
 const WAYS = ["worse", "better", ""];
 const SIGNS = { worse: "▼ worse", better: "▲ better", "": "" };
-const percent = (change) => (change === null ? "" : `${change < 0 ? "−" : "+"}${Number(Math.abs(change * 100).toPrecision(3))} %`);
 
 const metrics = (pages, looks) => {
   const all = moves(pages, looks);

@@ -16,6 +16,7 @@ export const byId = (id) => document.getElementById(id);
 export const say = (text) => { byId("said").textContent = text; };
 export const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 export const isDark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
+export const percent = (change) => (change === null ? "" : `${change < 0 ? "−" : "+"}${Number(Math.abs(change * 100).toPrecision(3))} %`);
 export const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 export class Refused extends Error {}

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of a run or a point.
-import { ask, drawn, fileOf, make, route, scroll, sorted, table } from "./dom.js";
-
-const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
-const size = (bytes) => { const [one, unit] = SIZES.find(([least]) => bytes >= least) || [1, "B"]; return `${Number((bytes / one).toPrecision(3))} ${unit}`; };
+import { ask, drawn, fileOf, make, route, scroll, showIn, sorted, table } from "./dom.js";
 
 export const fileTable = (run, files, below = "") => (files.length ? scroll("Files", sorted(table(["file", make("th", { scope: "col", class: "number" }, "size")], files.map(([path, bytes]) => make("tr", {},
   make("td", {}, make("a", { href: fileOf(run, below + path), target: "_blank", rel: "noopener" }, path)),
-  make("td", { class: "number", "data-sort": bytes }, size(bytes))))))) : make("p", { class: "note" }, "There are no files."));
+  make("td", { class: "number", "data-sort": bytes }, showIn("size", bytes))))))) : make("p", { class: "note" }, "There are no files."));
 
 export const showFiles = async (place, now) => {
   const run = await ask(["runs", now.path[1]]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix of a run: any two of what varies; a cell is all points with these two values, taken together.
-import { ask, choose, here, make, pick, route, say, scroll } from "./dom.js";
+import { ask, choose, here, make, pick, route, say, scroll, showIn } from "./dom.js";
 
 // A place between the colours of a scale, from 0 to 1.
 const colour = (scale, share) => {
@@ -106,14 +106,10 @@ export const matrix = (run, looks, query, onCell) => {
   // Numbers in the unit that the metric's name ends in.
   const brief = (value) => {
     const name = state.metric;
-    if (/_bps$/.test(name)) return scaled(value, [[1e9, "Gb/s"], [1e6, "Mb/s"], [1e3, "kb/s"], [1, "b/s"]]);
-    if (/_bytes$/.test(name)) return scaled(value, [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
+    if (/_bps$/.test(name)) return showIn("rate", value);
+    if (/_bytes$/.test(name)) return showIn("size", value);
     const unit = /_(ns|us|ms|s)$/.exec(name)?.[1]?.replace("us", "µs");
     return `${Number(value.toPrecision(3))}${unit ? ` ${unit}` : ""}`;
-  };
-  const scaled = (value, sizes) => {
-    const [size, unit] = sizes.find(([one]) => Math.abs(value) >= one) || sizes.at(-1);
-    return `${Number((value / size).toPrecision(3))} ${unit}`;
   };
   controls();
   const ready = fetchValues();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All runs of a plan, and a metric of each of its points over them.
-import { ask, badge, changed, choose, counts, drawn, looks, make, many, pick, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, looks, make, many, percent, pick, route, scroll, sorted, table, when } from "./dom.js";
 import { spark } from "./spark.js";
 
 const MAX = 300; // rows of points; the search finds the others
-const percent = (change) => (change === null ? "" : `${change < 0 ? "−" : "+"}${Number(Math.abs(change * 100).toPrecision(3))} %`);
 
 export const showPlan = async (place, now) => {
   const [, name] = now.path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One point: figures, stalls, packets, metrics.
-import { ask, at, badge, drawn, facts, here, isExport, looks, make, many, route, scroll, showTime, sorted, table, troubled, wrapped } from "./dom.js";
+import { ask, at, badge, drawn, facts, isExport, looks, make, many, route, scroll, showTime, sorted, table, troubled, wrapped } from "./dom.js";
 import { fileTable } from "./files.js";
 import { Board, connections, toolbar, viewOf, zoomKeys } from "./board.js";
 import { markButton } from "./marks.js";

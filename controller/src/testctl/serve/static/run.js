@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run: its question, what was found and the plan's figures; then failures, expectations, points, and how it was made.
-import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, table, troubled } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, fileOf, here, inOrder, isExport, looks, make, many, route, scroll, sortHeads, table } from "./dom.js";
 import { claimTable, expectationTable, failureTables, provenance } from "./found.js";
 import { markButton } from "./marks.js";
 import { matrix } from "./matrix.js";

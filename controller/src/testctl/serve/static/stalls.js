@@ -2,16 +2,16 @@
 // The stalls of a point, and the packets that prove them.
 import { at, make, scroll, table } from "./dom.js";
 
-const packets = (stall, of) => {
+const packets = (stall) => {
   const rows = stall.packets.flatMap(([time, where, text, after, key], i) => [
     ...(after && (i === 0 || !stall.packets[i - 1][3]) ? [make("tr", { class: "gap" }, make("td", { colspan: 3 }, `silence of ${stall.length}`))] : []),
     make("tr", { class: key ? "key" : null }, make("td", {}, `${time} s`), make("td", {}, where), make("td", {}, text))]);
   return make("details", {}, make("summary", {}, "packets"),
-    scroll(`Packets around ${at(stall.start_ns)}${of}`, make("table", { class: "proof" }, make("tbody", {}, ...rows))));
+    scroll(`Packets around ${at(stall.start_ns)}`, make("table", { class: "proof" }, make("tbody", {}, ...rows))));
 };
 
-// Stalls in order of time; each is a link to its place.  of: what names the point, where a page has several.
-export const stallList = (page, jump, of = "") => {
+// Stalls in order of time; each is a link to its place.
+export const stallList = (page, jump) => {
   const { rows, in_all: inAll } = page.stalls;
   const section = make("section", {}, make("h2", {}, `Stalls (${inAll})`));
   if (!rows.length) section.append(make("p", { class: "note" }, "No silence of this point was long enough to be called a stall."));
@@ -19,8 +19,8 @@ export const stallList = (page, jump, of = "") => {
   const lines = rows.map((stall) => make("tr", {},
     make("td", {}, make("button", { type: "button", "data-item": true, "aria-label": `Show the stall of ${stall.length} at ${at(stall.start_ns)}`, onclick: () => jump(stall) }, at(stall.start_ns))),
     make("td", { class: "number" }, stall.length), make("td", {}, stall.lane),
-    make("td", { class: "nowrap", title: stall.why }, stall.cause), make("td", {}, stall.ended), make("td", { class: "wide" }, stall.proof, stall.packets.length ? packets(stall, of) : null)));
-  if (rows.length) section.append(scroll(`Stalls${of}`,
+    make("td", { class: "nowrap", title: stall.why }, stall.cause), make("td", {}, stall.ended), make("td", { class: "wide" }, stall.proof, stall.packets.length ? packets(stall) : null)));
+  if (rows.length) section.append(scroll("Stalls",
     table(["begins", make("th", { scope: "col", class: "number" }, "lasts"), "connection", "cause", "ended by", "evidence"], lines), "tall"));
   return {
     element: section,
