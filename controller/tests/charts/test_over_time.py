@@ -151,6 +151,26 @@ def test_every_figure_of_a_point_is_a_specification_that_vega_compiles(flows: Re
         assert bool(compiled["marks"]) == (chart.range is not None), name
 
 
+def test_behind_the_last_packet_there_is_nothing(flows: Records) -> None:
+    last = int(flows.column("time_ns").max())
+    chart = over_time(flows, "throughput", lanes(flows), Window(last + 10**9, last + 2 * 10**9, 600))
+    assert (chart.range, chart.spoken.rpartition(": ")[2]) == (None, "nothing")
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "words"),
+    [
+        ("loss", "throughput", "bulk; at most 727 Mb/s"),
+        ("ack_owed", "seq", "window; at most 6.86 MB"),  # whose axis begins at 6.69 MB
+        ("delayed_ack", "rtt", "bulk/0; at most 41.1 ms"),  # whose axis is logarithmic
+        ("loss", "own_queue", "bulk; at most 0 B"),
+    ],
+)
+def test_who_hears_a_figure_is_told_its_greatest_value(of: str, name: str, words: str) -> None:
+    records = load_raw(FIXTURES / of)
+    assert over_time(records, name, lanes(records), whole(records)).spoken.endswith(words)
+
+
 def test_a_moment_is_a_line_from_top_to_bottom(flows: Records) -> None:
     """Where an expectation over time is violated; of a figure of one connection only that one's."""
     condition = {"bulk": {"verdict": "fail", "text": "too small", "time_ns": 123_456_789, "conn": 0}}

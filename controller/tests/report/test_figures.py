@@ -61,8 +61,9 @@ def test_the_plan_that_the_run_kept_says_which_figures(run: Run, tmp_path: Path)
 def test_a_figure_that_no_point_meets_says_so(run: Run, tmp_path: Path) -> None:
     nobody = FigureSpec("none", "sequence", when={"ends.cc": ("reno",)})
     other = FigureSpec("other flow", "sequence", flow="x")
-    said = [chart_of(spec, run.points, {}).data for spec in (nobody, other)]
-    assert said == [{"words": {"text": [words]}} for words in ("no point of this run meets `when`", "not recorded")]
+    late = FigureSpec("behind the end", "throughput", from_ns=10**12)
+    said = [chart_of(spec, run.points, {}).data["words"]["text"] for spec in (nobody, other, late)]
+    assert said == [["no point of this run meets `when`"], ["not recorded"], ["not recorded"]]
     assert len(paper_figures(run, tmp_path, [nobody])) == 6
     assert paper_figures(run, tmp_path, []) == []
 

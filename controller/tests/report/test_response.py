@@ -69,6 +69,21 @@ def test_flows_with_one_rate_are_averaged(run: Run) -> None:
     assert (curve.rates, curve.windows) == ((1e-4,), (110.0,))
 
 
+def test_the_line_to_compare_with_has_a_value_at_each_rate(run: Run) -> None:
+    """On the page as in the terminal, whose headings are as precise."""
+    rates = {"a": {**run.points[0].metrics["a"], "random_loss_rate": 0.0012}}
+    rates["b"] = {**run.points[0].metrics["b"], "random_loss_rate": 0.0014}
+    more = dataclasses.replace(run, points=(*run.points, dataclasses.replace(run.points[0], metrics=rates)))
+    table = responses(response(FigureSpec("All", "response"), more.points)).more["table"]
+    assert table["heads"] == ["cc", "0.0001", "0.0012", "0.0014", "0.01"]
+    assert table["rows"][-1][1:] == ["122.5", "35.36", "32.73", "12.25"]
+    out = io.StringIO()
+    print_summary(more, Console(file=out, width=100, color_system=None))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert ["window", "(segments)", *table["heads"][1:]] in lines
+    assert ["Reno:", "√(3/2)", "/", "√p", "122", "35.4", "32.7", "12.2"] in lines
+
+
 def test_a_plan_declares_them(run: Run) -> None:
     assert [(one.title, [curve.name for curve in one.curves]) for one in declared(run)] == [
         ("Two <of> them", ["reno", "cubic"]),

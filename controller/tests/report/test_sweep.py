@@ -178,6 +178,11 @@ def test_a_distribution_is_of_the_points_that_meet_when(run: Run) -> None:
     assert found.caption == "69 points; 3 of 72 points have no value: 3 invalid"
 
 
+def test_a_distribution_of_flows_counts_flows(run: Run) -> None:
+    found = sweep_of(FigureSpec("a", "cdf", metric="throughput_bps", by="flow"), run.points)
+    assert found.caption == "104 flows; 4 of 108 flows have no value: 3 invalid, 1 broken"
+
+
 def test_one_point_each_has_no_interval(once: Run) -> None:
     spec = FigureSpec("a", "metric", metric="throughput_bps", x="switch.delay", by="switch.buffer", facet="hosts.cc")
     found = sweep_of(spec, once.points)

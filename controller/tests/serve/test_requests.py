@@ -96,3 +96,15 @@ def test_of_many_requests_the_slowest_are_drawn() -> None:
     assert len(drawn) <= 3000
     assert sum(value == 1000 for value in drawn) == SLOWEST
     assert "of 100000 requests" in chart.note
+
+
+@pytest.mark.parametrize("count", [15, 16, 100])
+def test_of_many_flows_each_has_requests_from_begin_to_end(count: int) -> None:
+    """Beside its slowest, which are the last ones here."""
+    flows = [Ended(f"f{n}", np.arange(1000.0), np.linspace(0.001, 1, 1000), np.full(1000, 1000)) for n in range(count)]
+    ends = over_time(flows, [flow.name for flow in flows]).data["ends"]
+    for flow in flows:
+        times = [at for at, name in zip(ends["s"], ends["flow"], strict=True) if name == flow.name]
+        assert (times[0], times[-1]) == (0, 999)
+        assert len(times) > 3000 // count * 3 // 4
+        assert sum(at < 500 for at in times) > 3000 // count // 6

@@ -84,7 +84,8 @@ def over_time(
     zeros = _zeros(records, lane_data)
     lines = [line for _, data in lane_data for line in data["lines"]]
     log = any(data.get("log") for _, data in lane_data)
-    range_ = _range(spec.kind, spec.zero, lines, window, log)
+    ends = _ends(lines, window)
+    range_ = None if ends is None else _range(spec.kind, spec.zero, *ends, log)
     panel, others = Panel(), sorted({str(line["name"]) for line in lines})
     _shade(panel, sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:MOST_SHADED], window, spec.large)
     for lane, data in lane_data:
@@ -104,7 +105,7 @@ def over_time(
         title=spec.title,
         note="; ".join(part for part in remarks if part),
         spoken=f"{spec.title}, {show_time(window.span)} from {show_time(window.from_ns)}: "
-        + _spoken(panel, spec.kind, range_),
+        + _spoken(panel, spec.kind, ends),
         kind=spec.kind,
         range=range_,
         more={"of": spec.of, "lines": panel.lines, "from": window.from_ns, "to": window.to_ns,
@@ -162,7 +163,7 @@ def _rate(panel: Panel, line: Mapping[str, Any], look: Look, window: Shown, data
     edges = times(line, window)
     ends = [*edges, edges[-1] + line["dt"]] if "dt" in line and edges else edges
     held = [*line["y"], line["y"][-1]] if len(ends) > len(edges) else line["y"]
-    if "most" in line and len(data["lines"]) <= MOST_BANDS:
+    if "most" in line and edges and len(data["lines"]) <= MOST_BANDS:
         band = {"t": ends, "y": [*line["least"], line["least"][-1]], "y2": [*line["most"], line["most"][-1]]}
         panel.add({"type": "area", "interpolate": "step-after", "opacity": 0.22, "color": look[1]}, band)
     panel.name(look)
@@ -246,10 +247,8 @@ def _shade(panel: Panel, spans: Sequence[Span], window: Shown, named: bool) -> N
             )
 
 
-def _range(
-    kind: str, zero: bool, lines: Sequence[Mapping[str, Any]], window: Shown, log: bool
-) -> tuple[float, float] | None:
-    """Least and greatest y in the window with a margin; of lines that cross it where nothing is inside; else None."""
+def _ends(lines: Sequence[Mapping[str, Any]], window: Shown) -> tuple[float, float] | None:
+    """Least and greatest y in the window; of lines that cross it where nothing is inside; else None."""
     counted = [line for line in lines if not line.get("beside") and (line["name"] != THRESHOLD or len(lines) == 1)]
     inside: list[float] = []
     for line in counted:
@@ -262,9 +261,11 @@ def _range(
         if "length" in line and kept.any():
             inside.append(float((np.asarray(line["y"]) - np.asarray(line["length"]))[kept].min()))
     inside = inside or [float(value) for line in lines for value in line["y"]]
-    if not inside:
-        return None
-    low, high = min(inside), max(inside)
+    return (min(inside), max(inside)) if inside else None
+
+
+def _range(kind: str, zero: bool, low: float, high: float, log: bool) -> tuple[float, float]:
+    """The ends of the axis: with a margin."""
     if log and low > 0:
         return low / 1.2, high * 1.2
     if zero:
@@ -305,12 +306,12 @@ def _legend(panel: Panel, alone: bool) -> dict[str, Any]:
     }
 
 
-def _spoken(panel: Panel, kind: str, drawn: tuple[float, float] | None) -> str:
+def _spoken(panel: Panel, kind: str, ends: tuple[float, float] | None) -> str:
     """The lines, and the greatest value."""
-    if drawn is None or not panel.legend:
+    if ends is None or not panel.legend:
         return "nothing"
-    unit, most = unit_of(kind, drawn[1]), drawn[1] / (1 + MARGIN)
-    return f"{', '.join(label for label, _, _ in panel.legend)}; at most {most / unit.size:.3g} {unit.name}"
+    unit = unit_of(kind, ends[1])
+    return f"{', '.join(label for label, _, _ in panel.legend)}; at most {ends[1] / unit.size:.3g} {unit.name}"
 
 
 def _summary(shape: str, lane_data: Sequence[tuple[Any, Mapping[str, Any]]], lines: Sequence[Any]) -> str:

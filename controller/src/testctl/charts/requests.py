@@ -18,7 +18,7 @@ from testctl.plan.request_figures import SLOWDOWN
 from testctl.records.schema import Array
 
 SHOWN = 3000
-"""Requests over time that are drawn, and SLOWEST of the slowest."""
+"""Requests over time that are drawn; of each flow SLOWEST of the slowest, or half of its part."""
 SLOWEST = 200
 
 MOST = 500
@@ -94,8 +94,9 @@ def _kept(took_s: Array, most: int) -> Array:
     """The rows that are drawn: evenly spread, and the slowest."""
     if len(took_s) <= most:
         return np.arange(len(took_s))
-    spread = np.linspace(0, len(took_s) - 1, most - SLOWEST).astype(int)
-    return np.union1d(spread, np.argsort(took_s, kind="stable")[-SLOWEST:])
+    slowest = min(SLOWEST, most // 2)
+    spread = np.linspace(0, len(took_s) - 1, most - slowest).astype(int)
+    return np.union1d(spread, np.argsort(took_s, kind="stable")[len(took_s) - slowest :])
 
 
 def _ends(flows: Sequence[Ended], kept: Mapping[str, Array]) -> Iterator[list[Any]]:

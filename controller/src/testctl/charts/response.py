@@ -22,7 +22,7 @@ class ResponseCurve:
 
 @dataclass(frozen=True)
 class Response:
-    """What a figure of kind `response` shows; `reno` is the line to compare with."""
+    """What a figure of kind `response` shows; `reno` is the line to compare with, at the rates of all curves."""
 
     title: str
     curves: tuple[ResponseCurve, ...]
@@ -61,7 +61,7 @@ def _rows(shown: Response) -> Iterator[list[Any]]:
 
 
 def _table(shown: Response) -> dict[str, Any]:
-    rates = sorted({rate for curve in shown.curves for rate in curve.rates})
+    rates = shown.reno.rates
     windows = [dict(zip(curve.rates, curve.windows, strict=True)) for curve in (*shown.curves, shown.reno)]
     rows = [
         [curve.name, *(f"{of[rate]:.4g}" if rate in of else "–" for rate in rates)]

@@ -151,7 +151,7 @@ class Sweep:
         parts = [f"values: {self.of}"] if self.of else []
         several = f"{'up to ' if self._uneven else ''}{most} points each" + self._over
         if self.kind == "cdf":
-            parts.append(counted(len(self.values), "point"))
+            parts.append(counted(len(self.values), noun))
         elif most > 1:
             ends = "quartiles, least and greatest" if self.kind == "box" else "from least to greatest"
             what = f"{self.middle}, {ends}"

@@ -84,10 +84,10 @@ def _over_time(spec: FigureSpec, point: RunPoint, read: Read) -> Chart | None:
         return None
     flow = spec.flow or next(iter(records.flows))
     of_flow = sorted(lane for lane in lanes(records) if lane[0] == flow)
-    if spec.connection >= len(of_flow):
+    end = shown_ns(point.point, int(records.column("time_ns").max()))
+    if spec.connection >= len(of_flow) or spec.from_ns >= end:
         return no_data(spec.title, "not recorded")
     lane = of_flow[spec.connection]
-    end = shown_ns(point.point, int(records.column("time_ns").max()))
     window = Window(spec.from_ns, spec.to_ns or end, PX, alone=True)
     if spec.kind in ("throughput", "connections", *CURVES):
         name, spans = spec.kind if spec.kind in CURVES else "throughput", []

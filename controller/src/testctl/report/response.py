@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from testctl.charts.response import Response, ResponseCurve
 from testctl.metrics.response import reno_window
 from testctl.plan import FigureSpec
@@ -29,9 +27,8 @@ def response(spec: FigureSpec, points: Sequence[RunPoint]) -> Response:
             if spec.flow in ("", flow["name"]) and isinstance(rate, float) and isinstance(window, float):
                 windows.setdefault(_congestion_control(point, flow), {}).setdefault(rate, []).append(window)
     curves = tuple(_curve(name, of) for name, of in windows.items())
-    rates = [rate for curve in curves for rate in curve.rates]
-    ends = np.geomspace(min(rates), max(rates), 2).tolist() if rates else []
-    return Response(spec.title, curves, ResponseCurve(RENO_LINE, tuple(ends), tuple(map(reno_window, ends))))
+    rates = tuple(sorted({rate for curve in curves for rate in curve.rates}))
+    return Response(spec.title, curves, ResponseCurve(RENO_LINE, rates, tuple(map(reno_window, rates))))
 
 
 def declared(run: Run) -> list[Response]:

@@ -15,7 +15,6 @@ from testctl.charts.response import Response
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.core.units import show_metric, show_time
 from testctl.core.words import counted
-from testctl.metrics.response import reno_window
 from testctl.report import provenance
 from testctl.report.claims import claims_of, claims_table, reasons
 from testctl.report.completions_terminal import slowdown_table
@@ -232,14 +231,14 @@ def _cut(text: str) -> str:
 
 def _response(shown: Response) -> Table:
     """The windows of a figure of kind `response`, a column for each rate of loss."""
-    rates = sorted({rate for curve in shown.curves for rate in curve.rates})
+    rates = shown.reno.rates
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("window (segments)", no_wrap=True)
     for rate in rates:
-        table.add_column(f"{rate:.1g}", justify="right", no_wrap=True)
+        table.add_column(f"{rate:.3g}", justify="right", no_wrap=True)
     for name, windows in [(curve.name, dict(zip(curve.rates, curve.windows, strict=True))) for curve in shown.curves]:
         table.add_row(name, *(f"{windows[rate]:.3g}" if rate in windows else "–" for rate in rates))
-    table.add_row(shown.reno.name, *(f"{reno_window(rate):.3g}" for rate in rates), style="dim")
+    table.add_row(shown.reno.name, *(f"{window:.3g}" for window in shown.reno.windows), style="dim")
     return table
 
 
