@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +14,9 @@ import pytest
 from testctl.charts import vega_script
 from testctl.report import write as writing
 from testctl.report import write_report
+from testctl.report.embedded import embedded
 from testctl.report.page import POLICY, render_report
+from testctl.report.stalls import read_stalls
 from testctl.results import Run, load_run
 
 from controller.tests.report.reading import drawn_points, element, inflated, run_of, unpacked
@@ -53,6 +57,25 @@ def test_a_plan_can_not_inject(run: Run, html: str) -> None:
     assert run_of(html)["run"]["about"] == '<script>alert("x")</script> DCTCP & a rate limiter'
     named = Run(run.path, {**run.summary, "plan": "</title><script>alert(1)</script>"}, run.points)
     assert "<title>&lt;/title&gt;&lt;script&gt;" in render_report(named, {})
+
+
+def test_a_name_of_a_directory_can_not_inject(run: Run) -> None:
+    """A run of somebody else has any names."""
+    name = 'x" tabindex="0" autofocus onfocus="alert(1)'
+    odd = Run(run.path, run.summary, [replace(run.points[0], id=name)])
+    (script,) = (of for _, of in Page(render_report(odd, {name: "packed"})).tags if name in (of.get("id") or ""))
+    assert script == {"type": "text/plain", "id": f"d-{name}"}
+
+
+def test_the_number_of_stalls_is_that_of_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of which the longest are listed."""
+    table = run.points[0].stalls()
+    assert table is not None
+    monkeypatch.setattr("testctl.report.embedded.read_stalls", partial(read_stalls, most=1))
+    answers = embedded(run.points[0])
+    assert answers is not None
+    assert (len(answers["page"]["stalls"]["rows"]), answers["page"]["stalls"]["in_all"]) == (1, table.num_rows)
+    assert table.num_rows > 1
 
 
 def test_its_scripts_are_those_of_serve_in_the_order_of_their_imports(html: str) -> None:

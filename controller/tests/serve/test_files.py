@@ -23,6 +23,7 @@ def client(results: Path, client_of: Client) -> httpx.Client:
     (run / "linked.json").symlink_to(results.parent / "secret.json")
     (run / "points" / "loss" / "raw").mkdir(exist_ok=True)
     (run / "points" / "loss" / "raw" / "a.pcap").write_bytes(b"\0" * 300_000)
+    (run / "データ é.bin").write_bytes(b"7")
     (results.parent / "secret.json").write_text("{}", encoding="utf-8")
     (results / "beside.txt").write_text("s3cret", encoding="utf-8")
     return client_of(Guard(make_app(results), None))
@@ -39,6 +40,8 @@ def test_what_is_listed_can_be_read(client: httpx.Client) -> None:
     got = client.get(f"/files/{NAME}/points/loss/raw/a.pcap")
     assert got.content == b"\0" * 300_000
     assert got.headers["content-disposition"] == 'attachment; filename="a.pcap"'
+    got = client.get(f"/files/{NAME}/データ é.bin")
+    assert (got.content, got.headers["content-disposition"]) == (b"7", 'attachment; filename="_____.bin"')
 
 
 def test_a_page_of_a_run_has_an_origin_of_its_own(client: httpx.Client) -> None:

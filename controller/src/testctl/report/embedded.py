@@ -54,7 +54,8 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
         charts = [chart.to_json() for chart in point_charts(_of_requests(point, table))] if count else []
         return {"page": {"requests": count}, "requests": {"figures": charts}} if count else None
     end_ns = shown_ns(point.point, int(records.column("time_ns").max()))
-    there, stalls = lanes(records), read_stalls(point.stalls(), records.packets)
+    there, silences = lanes(records), point.stalls()
+    stalls = read_stalls(silences, records.packets)
     chosen = there[:MAX_LANES]
     return {
         "page": {
@@ -64,7 +65,7 @@ def embedded(point: RunPoint) -> dict[str, Any] | None:
             "lanes": [lane_text(lane) for lane in chosen],
             "lanes_in_all": len(there),
             "figures": list(figures(records)),
-            "stalls": {"rows": [stall.to_json() for stall in stalls], "in_all": len(stalls)},
+            "stalls": {"rows": [stall.to_json() for stall in stalls], "in_all": silences.num_rows if silences else 0},
         },
         "events": point_events(point, records),
         "figures": _figures(records, chosen, end_ns, stalls, point.answers),

@@ -81,7 +81,7 @@ def _page(run: Run, elements: Sequence[str]) -> str:
 def _element(name: str, text: str, **data: str) -> str:
     """A script element that is not run, with its data- attributes."""
     more = "".join(f' data-{key}="{html.escape(value)}"' for key, value in data.items())
-    return f'<script type="text/plain" id="{name}"{more}>{text}</script>'
+    return f'<script type="text/plain" id="{html.escape(name)}"{more}>{text}</script>'
 
 
 def _first_with(blocks: Mapping[str, str | None]) -> dict[str, str]:

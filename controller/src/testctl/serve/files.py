@@ -80,7 +80,7 @@ def sent(path: Path, headers: Mapping[str, str]) -> Response:
     kind = _TYPES.get(path.suffix)
     more = {"Content-Length": str(os.fstat(number).st_size)}
     if kind is None:
-        saved = "".join(c if c.isalnum() or c in "._-" else "_" for c in path.name)
+        saved = "".join(c if (c.isascii() and c.isalnum()) or c in "._-" else "_" for c in path.name)
         more["Content-Disposition"] = f'attachment; filename="{saved}"'
     return StreamingResponse(_pieces(number), 200, {**headers, **more}, kind or "application/octet-stream")
 
