@@ -29,6 +29,15 @@ def test_a_page_can_be_read_before_the_library_of_figures_is_there(open_shown: A
     page.locator(".sweep .plot canvas").first.wait_for()
 
 
+def test_a_library_of_figures_that_can_not_be_read_is_asked_for_again(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.at("#/compare"))
+    page.route("**/vega.js", lambda route: route.abort(), times=1)
+    page.evaluate("address => { location.hash = address; }", "/run/{sweep}".format(**shown.names))
+    wait(page, "run")
+    page.locator(".sweep .plot canvas").nth(2).wait_for()
+    assert page.locator(".sweep .plot .error").all_inner_texts() == ["vega.js can't be read: there are no figures."]
+
+
 def test_figures_in_view_are_drawn_first_and_then_all_for_a_picture_of_the_whole_page(
     open_shown: Any, shown: Shown
 ) -> None:

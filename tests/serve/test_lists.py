@@ -173,6 +173,105 @@ def test_a_metric_is_found_among_many_by_its_letters(open_shown: Any, shown: Sho
     assert "metric=stall_longest_ms" in page.url
 
 
+def cells(page: Any) -> list[str]:
+    """The matrix's cells, with the mean of a metric."""
+    form = page.get_by_role("combobox", name="metric", exact=True)
+    form.fill("latency_p99_us")
+    form.press("Enter")
+    page.locator(".scale i").wait_for()
+    return list(page.locator(".matrix td button").all_inner_texts())
+
+
+def test_a_point_that_ends_while_its_run_is_shown_moves_no_value_of_the_matrix(open_shown: Any, shown: Shown) -> None:
+    """The values that are asked for later have that point too, before others."""
+
+    def before_it_ended(route: Any) -> None:
+        run = route.fetch().json()
+        route.fulfill(json={**run, "points": run["points"][1:]})
+
+    whole = cells(opened(open_shown, shown, "#/run/{sweep}"))
+    page = open_shown(shown.at("#/compare"))
+    page.route("**/api/runs/*-sweep", before_it_ended)
+    page.goto(shown.at("#/run/{sweep}"))
+    wait(page, "run")
+    assert sum(one != two for one, two in zip(whole, cells(page), strict=True)) == 1
+
+
+@pytest.mark.parametrize(("place", "what"), [("#/plan/two", "plan"), ("#/trend/loss", "trend")])
+def test_of_quick_choices_the_last_one_is_shown(open_shown: Any, shown: Shown, place: str, what: str) -> None:
+    """Whichever answer comes last; and no numbers of another where there is no answer."""
+    page, late = opened(open_shown, shown, place, what), []
+    page.route("**/api/*/*metric=retransmissions*", lambda route: late.append(route))
+    page.route("**/api/*/*metric=packets_lost*", lambda route: route.abort())
+    form = page.get_by_role("combobox", name="metric", exact=True)
+    if what == "plan":
+        page.get_by_text("2 points: no change").click()
+
+    def choose(metric: str) -> None:
+        form.fill(metric)
+        form.press("Enter")
+
+    choose("retransmissions")
+    choose("stall_longest_ms")
+    shown_now = page.locator("main").get_by_text(" ms", exact=False).first
+    shown_now.wait_for()
+    text = page.locator("main").inner_text()
+    with page.expect_response("**/api/*/*metric=retransmissions*"):
+        late[0].continue_()
+    page.wait_for_timeout(200)
+    assert page.locator("main").inner_text() == text
+    choose("packets_lost")
+    page.get_by_role("alert").get_by_text("The server does not answer.").wait_for()
+    assert not shown_now.is_visible()
+
+
+def test_how_a_run_was_made_and_what_its_failures_share_in_words(open_shown: Any, shown: Shown) -> None:
+    def more(route: Any) -> None:
+        run = route.fetch().json()
+        (fail,) = (one for one in run["failures"] if one["verdict"] == "fail")
+        fail["rows"] *= 2
+        route.fulfill(json={**run, "wall_s": 179.7})
+
+    page = open_shown(shown.at("#/compare"))
+    page.route("**/api/runs/*-sweep", more)
+    page.goto(shown.at("#/run/{sweep}"))
+    wait(page, "run")
+    shares = page.locator("p", has_text="each row is about those that no row above has")
+    assert shares.all_inner_texts() == ["✗ fail 3 of 34 points; each row is about those that no row above has"]
+    assert page.locator("dd", has_text="3 min 0 s").count() == 1
+
+
+def test_after_the_last_stall_there_is_no_next_one(open_shown: Any, shown: Shown) -> None:
+    page = opened(open_shown, shown, "#/run/{two}/point/ack_owed?from=33000000&to=33100000", "all")
+    page.keyboard.press("n")
+    rows = page.get_by_role("region", name="Stalls", exact=True).locator("table").first.locator("> tbody > tr")
+    page.locator("tr.chosen").wait_for()
+    assert "chosen" in (rows.last.get_attribute("class") or "")
+    assert rows.count() > 1
+
+
+def test_a_comparison_has_metrics_that_one_point_lacks_and_texts(open_shown: Any, shown: Shown) -> None:
+    def cell(text: str, value: float | None = None) -> dict[str, Any]:
+        return {"value": value, "shown": text, "text": value is None}
+
+    odd = {"loss": [cell("–"), cell("7", 7), cell("cubic"), cell("same")],
+           "ack_owed": [cell("7", 7), cell("–"), cell("reno"), cell("same")]}  # fmt: skip
+
+    def with_odd(route: Any) -> None:
+        point = route.fetch().json()
+        names = ("only_b", "only_a", "a_text", "another_text")
+        rows = [[name, one, *[cell("–")] * (len(point["metrics"]["flows"]) - 1)]
+                for name, one in zip(names, odd[point["id"]], strict=True)]  # fmt: skip
+        route.fulfill(json={**point, "metrics": {**point["metrics"], "rows": rows}})
+
+    page = open_shown(shown.at("#/compare"))
+    page.route("**/points/*", with_odd)
+    page.goto(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"))
+    wait(page, "figures")
+    found = zip(*(column(page, "Other metrics", head) for head in ("metric", "A", "B")), strict=True)
+    assert sorted(found) == [("a_text", "cubic", "reno"), ("only_a", "7", "–"), ("only_b", "–", "7")]
+
+
 def test_a_comparison_begins_with_headline_metrics_better_or_worse(open_shown: Any, shown: Shown) -> None:
     page = opened(open_shown, shown, "#/compare?a={two}/loss&b={two}/ack_owed", "figures")
     found = dict(zip(column(page, "Headline metrics", "metric"), column(page, "Headline metrics", "B is"), strict=True))

@@ -239,3 +239,38 @@ def test_a_report_compares_two_of_its_points_and_says_what_it_has_not(open_shown
     page.evaluate("() => { location.hash = '#/trend/loss'; }")
     page.get_by_role("heading", name="No such page").wait_for()
     assert page.get_by_role("alert").inner_text().startswith("This page is an export of one run.")
+
+
+def test_a_comparison_in_a_report_changes_no_point_s_own_page(open_shown: Any, pages: Pages) -> None:
+    """Where it gives both figures a logarithmic axis, as one of them has."""
+    page = open_shown("about:blank")
+    page.add_init_script(
+        """const parse = JSON.parse;
+        JSON.parse = (...given) => {
+          const found = parse(...given), rtt = found?.figures?.rtt;
+          if (rtt && !window.one) for (const {answer} of (window.one = rtt)) {
+            answer.range[0] = answer.range[1] / 1000; answer.spec.encoding.y.scale = {type: "log"};
+          }
+          return found;
+        };"""
+    )
+    page.goto(f"{(pages.two / 'report.html').as_uri()}#/compare?a={pages.two.name}/loss&b={pages.two.name}/ack_owed")
+    wait(page, "all")
+    kind = "all => all.map(({chart}) => chart.spec.encoding.y.scale.type)"
+    assert page.locator('[data-figure="rtt"]').evaluate_all(kind) == ["log", "log"]
+    own = []
+    for point in ("loss", "ack_owed"):
+        page.evaluate("hash => { document.documentElement.dataset.drawn = ''; location.hash = hash; }",
+                      f"#/run/{pages.two.name}/point/{point}")  # fmt: skip
+        wait(page, "all")
+        own += page.locator('[data-figure="rtt"]').evaluate_all(kind)
+    assert sorted(own, key=str) == [None, "log"]
+
+
+def test_a_report_asks_for_no_figure_that_it_has_not(open_shown: Any, pages: Pages) -> None:
+    """As an address of serve, which draws any, names one."""
+    address = f"#/run/{pages.sweep.name}?figure=metric,saturation,switch.delay,,,"
+    page = open_shown((pages.sweep / "report.html").as_uri() + address)
+    wait(page, "run")
+    page.locator(".sweep canvas").first.wait_for()
+    assert page.locator("#said").text_content() == ""

@@ -19,6 +19,7 @@ from testctl.serve.runs import Runs
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.serve.conftest import make_run
+from controller.tests.support.synthetic_sweep import make_sweep
 
 Made = Callable[..., Path]
 
@@ -81,6 +82,16 @@ def test_points_of_the_last_runs_are_found_by_value_verdict_and_reason(tmp_path:
     summary = json.loads((last / "summary.json").read_text(encoding="utf-8"))
     (last / "summary.json").write_text(json.dumps(summary | {"points": [{"id": 7}]}), encoding="utf-8")
     assert sound.name in [one["run"] for one in Home(Runs(tmp_path)).points("loss")]
+
+
+def test_as_many_repeats_are_found_as_on_the_page_of_their_run(tmp_path: Path) -> None:
+    run = make_sweep(tmp_path, repeat=3)
+    runs, words = Runs(tmp_path), ["reno", "30ms", "repeat", "2"]
+    points = runs.page(run.name)["points"]
+    texts = [" ".join(point[key] for key in ("id", "name", "verdict", "reason")) for point in points]
+    count = sum(all(word in text for word in words) for text in texts)
+    assert Home(runs).points(" ".join(words)) == [{"plan": "sweep", "run": run.name, "count": count}]
+    assert count
 
 
 def test_a_real_clock_has_other_digests_each_time(tmp_path: Path, made: Made) -> None:

@@ -20,7 +20,7 @@ from testctl.results.provenance import Provenance
 from testctl.serve import listing
 from testctl.serve.cache import Cache, stamp
 from testctl.serve.listing import Unknown
-from testctl.serve.runs import Runs
+from testctl.serve.runs import Runs, planned
 
 RUNS = 30
 """Runs of a plan whose shares are shown, the newest."""
@@ -157,7 +157,15 @@ def _texts(run: Path) -> list[str]:
     """Of each point of a run the text that a search looks at; [] where the summary is damaged."""
     try:
         entries = listing.own_json(run, layout.SUMMARY)["points"]
-        points = [_Entry(str(entry["id"]), [(str(e), str(p), v) for e, p, v in entry["tuples"]]) for entry in entries]
+        asked = planned(run)
+        points = [
+            _Entry(
+                id := str(entry["id"]),
+                [(str(e), str(p), v) for e, p, v in entry["tuples"]],
+                asked.get(id, {}).get("repeat", 0),
+            )
+            for entry in entries
+        ]
         varying = factors(points)
         return [
             f"{point.id} {describe(point, varying)} {entry['verdict']} {entry.get('reason', '')}".lower()

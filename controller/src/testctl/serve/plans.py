@@ -75,8 +75,7 @@ class Plans:
         }
 
     def _look(self, run: str, metric: str, flow: str) -> _Seen:
-        found = self._runs.find(run)
-        return self._seen.get((run, metric, flow), id(found), lambda: _see(found, metric, flow))
+        return self._runs.kept(self._seen, run, lambda whole: _see(whole, metric, flow), metric, flow)
 
 
 def _see(run: Found, metric: str, flow: str) -> _Seen:

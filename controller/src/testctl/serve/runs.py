@@ -5,19 +5,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError, TestctlError
 from testctl_agent.spec.untrusted import misfit
 
 from testctl.core.testbed_kind import DEFAULT, kind_of
-from testctl.core.units import show_metric
 from testctl.plan import FigureSpec, Judgement
 from testctl.records import Records
 from testctl.report.metrics import number_of
@@ -32,6 +31,7 @@ from testctl.serve.cache import Cache, stamp
 from testctl.serve.files import files
 from testctl.serve.source import read_source
 
+T = TypeVar("T")
 _BEFORE_POINTS = b'\n "points": ['
 """What begins the points in summary.json: all that a list of runs needs stands before it."""
 _PIECE = 1 << 16
@@ -67,11 +67,18 @@ class Runs:
         path = listing.run_path(self.root, name)
         return self._found.get(path.name, _version(path), lambda: _find(path))
 
+    def kept(self, cache: Cache, run: str, make: Callable[[Found], T], *key: Hashable) -> T:
+        """The value that `make` returns for a run, kept in a cache while the run is the same.  Raises Unknown.
+
+        key  further words under which it is kept
+        """
+        path = listing.run_path(self.root, run)
+        return cache.get((path.name, *key), _version(path), lambda: make(self.find(run)))
+
     def page(self, run: str) -> dict[str, Any]:
         """A run for the page: its facts, what varies, its points."""
-        found = self.find(run)
-        page = self._pages.get(found.path.name, id(found), lambda: _page(found))
-        if found.state == "in progress":
+        page = self.kept(self._pages, run, _page)
+        if page["state"] == "in progress":
             return page | next(
                 ({"progress": line["progress"]} for line in self.lines() if line["name"] == page["name"]), {}
             )
@@ -81,23 +88,20 @@ class Runs:
         """A point in words: what distinguishes it from the others of its run; "" when that is not known."""
         return next((str(one["name"]) for one in self.page(run)["points"] if one["id"] == point), "")
 
-    def values(self, run: str, metric: str, flow: str) -> dict[str, Any]:
-        """A metric of every point of a run, in the order of its points: numbers (or null) and how they read."""
-        numbers = [number_of(point, metric, flow) for point in self.find(run).points]
-        return {"values": numbers, "shown": [show_metric(metric, number) for number in numbers]}
+    def values(self, run: str, metric: str, flow: str) -> dict[str, float | None]:
+        """A metric of every point of a run, by the points' ids."""
+        return {point.id: number_of(point, metric, flow) for point in self.find(run).points}
 
     def sweeps(self, run: str) -> dict[str, Any]:
         """The figures of the run's plan: those of metrics, else a default one; of the others title and number."""
-        found = self.find(run)
-        return self._sweeps.get(found.path.name, id(found), lambda: run_figures(found, _plan_text(found)))
+        return self.kept(self._sweeps, run, lambda whole: run_figures(whole, _plan_text(whole)))
 
     def figure(self, run: str, number: int) -> dict[str, Any]:
         """A figure of the run's plan, by its place in the plan.  Raises Unknown."""
-        found = self.find(run)
-        specs = specs_in(_plan_text(found))
+        specs = specs_in(_plan_text(self.find(run)))
         if not 0 <= number < len(specs):
             raise listing.Unknown(f"the plan of this run has {len(specs)} figures; got number {number}")
-        return self._figures.get((found.path.name, number), id(found), lambda: _figure(found, specs[number]))
+        return self.kept(self._figures, run, lambda whole: _figure(whole, specs[number]), number)
 
     def sweep(self, run: str, kind: str, metric: str, **given: str) -> dict[str, Any]:
         """One that is asked for.  Raises PlanError for what the run has not."""
@@ -108,7 +112,7 @@ class Runs:
         return list(listing.runs(self.root).items())
 
     def _line(self, path: Path) -> dict[str, Any]:
-        total = partial(self._totals.get, path.name, stamp(path / layout.EXPANDED), lambda: len(_order(path)))
+        total = partial(self._totals.get, path.name, stamp(path / layout.EXPANDED), lambda: len(planned(path)))
         return _line(path, total)
 
 
@@ -216,17 +220,16 @@ def _find(path: Path) -> Found:
     if isinstance(entries, list):
         points = [point for entry in entries if (point := _of_summary(entry, there, damage)) is not None]
     else:
-        order = _order(path)
+        order = {point: index for index, point in enumerate(planned(path))}
         places = sorted(there.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
         points = [point for _, place in places if (point := _of_files(place, damage)) is not None]
     return Found(path, summary, tuple(points), tuple(damage))
 
 
-def _order(run: Path) -> dict[str, int]:
-    """The place of every point in the plan of a run without a summary; empty where that can't be read."""
+def planned(run: Path) -> dict[str, Mapping[str, Any]]:
+    """The points of a run's plan by their ids, in its order; empty where that can't be read."""
     try:
-        points = listing.own_json(run, layout.EXPANDED)["points"]
-        return {str(point["id"]): index for index, point in enumerate(points)}
+        return {str(point["id"]): point for point in listing.own_json(run, layout.EXPANDED)["points"]}
     except (TestctlError, KeyError, TypeError):
         return {}
 

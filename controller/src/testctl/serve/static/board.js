@@ -168,7 +168,7 @@ export class Board {
   async fill(row, view, signal) {
     const { name, cells } = row;
     row.stale = false;
-    const found = await Promise.all(cells.map(async (cell) => {
+    const found = alike(await Promise.all(cells.map(async (cell) => {
       if (!cell.has) return null;
       const { run, point, lanes, bin } = cell.column;
       const px = Math.min(Math.max(Math.round(cell.plot.clientWidth / 2), 120), 600);
@@ -178,9 +178,8 @@ export class Board {
         if (error.name === "AbortError") { row.stale = true; throw error; }
         return { error: error.message };
       }
-    }));
+    })));
     if (signal.aborted) { row.stale = true; return; }
-    alike(found);
     const range = union(found);
     cells.forEach((cell, i) => { if (cell.has) cell.last = [found[i], range, view]; });
     await Promise.all(cells.map((cell, i) => cell.has && this.draw(row, cell, found[i], range, view)));

@@ -11,14 +11,13 @@ export const union = (charts) => charts.filter((one) => one?.range).map((one) =>
   .reduce((all, one) => (all ? [Math.min(all[0], one[0]), Math.max(all[1], one[1])] : one), null);
 // Of figures side by side: where one has a logarithmic axis all have.
 const isLog = (chart) => chart?.spec?.encoding?.y?.scale?.type === "log";
-export const alike = (charts) => {
-  if (!charts.some(isLog)) return;
-  for (const chart of charts.filter((one) => one?.range && !isLog(one))) {
-    const least = Math.min(...Object.values(chart.data).flatMap(({ y }) => y ?? []).filter((value) => value > 0));
-    chart.range = [Math.min(least, chart.range[1]) / 1.2, chart.range[1]];
-    chart.spec.encoding.y.scale = { type: "log" };
-  }
-};
+export const alike = (charts) => (!charts.some(isLog) ? charts : charts.map((chart) => {
+  if (!chart?.range || isLog(chart)) return chart;
+  const least = Math.min(...Object.values(chart.data).flatMap(({ y }) => y ?? []).filter((value) => value > 0));
+  const { spec, range: [, most] } = chart;
+  const encoding = { ...spec.encoding, y: { ...spec.encoding.y, scale: { type: "log" } } };
+  return { ...chart, range: [Math.min(least, most) / 1.2, most], spec: { ...spec, encoding } };
+}));
 const ranged = (spec, kind, range) => {
   if (!kind || !range) return spec;
   const [size, unit] = units[kind](Math.max(Math.abs(range[0]), Math.abs(range[1])));

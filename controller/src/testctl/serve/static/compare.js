@@ -57,12 +57,13 @@ const differing = (pages) => {
     ...[...key.split("\n"), first.get(key) ?? "–", second.get(key) ?? "–"].map((text) => make("td", {}, text))))));
 };
 
-// Of each metric that differs: [flow, name, first, second, change, "worse" or "better" or ""].
+// Of each metric of a flow that both have and that differs: {flow, name, a, b, way: "worse" or "better" or "", change}.
 const moves = (pages, { better }) => {
   const [first, second] = pages.map(({ metrics: { flows, rows } }) => new Map(rows.flatMap(([name, ...values]) => values.map((value, i) => [`${flows[i]}\n${name}`, value]))));
-  const keys = [...first.keys()].filter((key) => second.has(key) && first.get(key).shown !== "–" && first.get(key).value !== second.get(key).value);
-  return keys.map((key) => {
-    const [[flow, name], a, b] = [key.split("\n"), first.get(key), second.get(key)];
+  const none = { value: null, shown: "–" };
+  const all = [...new Set([...first.keys(), ...second.keys()])].map((key) => [key.split("\n"), first.get(key) ?? none, second.get(key) ?? none]);
+  const differ = ([[flow], a, b]) => pages.every(({ metrics: { flows } }) => flows.includes(flow)) && (a.value !== b.value || a.shown !== b.shown);
+  return all.filter(differ).map(([[flow, name], a, b]) => {
     const known = a.value !== null && b.value !== null;
     const way = known && better[name] ? ((b.value > a.value) === (better[name] === "higher") ? "better" : "worse") : "";
     return { flow, name, a, b, way, change: known && a.value ? b.value / a.value - 1 : null };
@@ -81,7 +82,7 @@ const metrics = (pages, looks) => {
     ...[one.a, one.b].map(({ shown, value }) => make("td", { class: "number", "data-sort": value ?? "" }, shown)),
     make("td", { class: "number", "data-sort": one.change ?? "" }, percent(one.change)), make("td", { class: `nowrap ${one.way}` }, SIGNS[one.way]))))), some.length > 12 ? "tall" : "");
   const section = make("section", {}, make("h2", {}, "Metrics that differ"));
-  if (!all.length) section.append(make("p", { class: "note" }, "None: all metrics that both points have are the same."));
+  if (!all.length) section.append(make("p", { class: "note" }, "None: all metrics of the flows that both points have are the same."));
   if (first.length) section.append(listed("Headline metrics", first));
   else if (all.length) section.append(make("p", { class: "note" }, "The headline metrics are the same."));
   if (others.length) section.append(make("details", { class: "small", open: others.length <= 12 }, make("summary", {}, `${many(others.length, "other metric")}, worse ones first`), listed("Other metrics", others)));

@@ -50,6 +50,18 @@ export const ask = async (path, parameters = {}, signal = undefined) => {
   return body;
 };
 
+// Of requests one after another, as choices make them, the last one alone is answered.
+export const latest = (fetched, shown, failed) => {
+  let turn = 0;
+  return async () => {
+    const mine = ++turn;
+    try {
+      const found = await fetched();
+      if (mine === turn) shown(found);
+    } catch (error) { if (mine === turn) failed(error); }
+  };
+};
+
 // The library that draws is read when the page is on the screen and a figure comes into view.
 let library = null;
 let read = () => new Promise((done, failed) => {
@@ -59,7 +71,7 @@ export const vegaFrom = (reading) => { read = reading; };
 export const task = () => new Promise((done) => setTimeout(done));
 // A page that nobody sees, in a tab behind others, has no frames: it waits for none.
 const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 1000); });
-export const vega = () => (library ??= painted().then(read).then(() => vegaEmbed));
+export const vega = () => (library ??= painted().then(read).then(() => vegaEmbed).catch((error) => { library = null; throw error; }));
 
 // Draws each element when it comes into view, one in a task, so that the page answers between them; then the others,
 // one by one, so that a print or a picture of the whole page has all.

@@ -39,7 +39,7 @@ vegaFrom(async () => document.head.append(make("script", {}, await inflated("e-v
 // Values of a metric are those of its column.
 const values = ({ columns, points }, metric) => {
   const at = columns.findIndex(([name, heading]) => name === metric && !heading.endsWith(", each"));
-  return { values: points.map(({ cells }) => cells[at][0]), shown: points.map(({ cells }) => cells[at][1]) };
+  return Object.fromEntries(points.map(({ id, cells }) => [id, cells[at][0]]));
 };
 // Of a figure's windows the shortest that holds what is asked for, else the longest; of several connections those that have all.
 const inWindow = (all, { from, to, lane = "", bin = "" }) => {

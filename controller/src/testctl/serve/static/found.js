@@ -9,7 +9,7 @@ export const failureTables = (run, looks, only) => make("section", {}, make("h2"
   const lines = rows.map(({ share, where, worst }) => make("tr", {}, make("td", { class: "nowrap" }, share),
     make("td", { class: "text" }, make("button", { type: "button", onclick: () => only(verdict, where) }, where.map(([label, value]) => `${label}=${value}`).join(" and "))), make("td", { class: "text" }, worst)));
   if (more) lines.push(make("tr", {}, make("td", {}, `${more} more`), make("td", {}, make("button", { type: "button", onclick: () => only(verdict, []) }, "all of them")), make("td", {})));
-  return make("div", {}, make("p", {}, badge(verdict, looks), ` ${many(count, "point")}${count > 1 ? "; each row is about those that no row above has" : ""}`), scroll(`Points: ${verdict}`, table(["share", "with", "worst"], lines, { class: "blocks" })));
+  return make("div", {}, make("p", {}, badge(verdict, looks), ` ${many(count, "point")}${rows.length > 1 ? "; each row is about those that no row above has" : ""}`), scroll(`Points: ${verdict}`, table(["share", "with", "worst"], lines, { class: "blocks" })));
 }));
 
 export const expectationTable = (run, looks) => {
@@ -32,7 +32,7 @@ export const claimTable = (run, looks) => make("section", {}, make("h2", {}, "Cl
     ...(one.why ? [make("tr", {}, make("td"), make("td", { colspan: 5, class: "text" }, make("b", {}, "Why: "), one.why))] : [])];
   }), { class: "blocks" })));
 
-const took = (seconds) => (!seconds ? "" : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`);
+const took = (seconds, whole = Math.round(seconds)) => (!seconds ? "" : whole < 120 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`);
 const pairs = (rows) => table(["what", "value"], rows.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", { class: "text" }, text))));
 
 export const provenance = (run) => make("details", { class: "part" }, make("summary", {}, make("h2", {}, "How it was made")),

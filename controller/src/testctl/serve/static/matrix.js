@@ -63,7 +63,7 @@ export const matrix = (run, looks, query, onCell) => {
     });
     const numbers = new Map();
     if (values) for (const [key, members] of cells) {
-      const own = members.map((i) => values.values[i]).filter((value) => value !== null);
+      const own = members.map((i) => values[run.points[i].id] ?? null).filter((value) => value !== null);
       if (own.length) numbers.set(key, WAYS[state.way](own));
     }
     const [least, most] = [Math.min(...numbers.values()), Math.max(...numbers.values())];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // All runs of a plan, and a metric of each of its points over them.
-import { ask, badge, changed, choose, counts, drawn, looks, make, many, percent, pick, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, changed, choose, counts, drawn, latest, looks, make, many, percent, pick, route, scroll, sorted, table, troubled, when } from "./dom.js";
 import { spark } from "./spark.js";
 
 const MAX = 300; // rows of points; the search finds the others
@@ -23,11 +23,11 @@ export const showPlan = async (place, now) => {
       make("td", { class: "nowrap" }, when(run.started)), make("td", {}, counts(run.counts, all)), make("td", {}, run.kernels.join(", ") || "–"),
       make("td", {}, run.digest ? make("code", {}, run.digest.slice(0, 12)) : "–"))))), runs.length > 12 ? "tall" : ""),
     make("h2", {}, "Trends of its points"), form, said, points);
-  const change = (key) => async (value) => {
+  const again = latest(fetched, (found) => { plan = found; show(); }, (error) => points.replaceChildren(troubled(error.message)));
+  const change = (key) => (value) => {
     state[key] = value;
     history.replaceState(null, "", route(["plan", name], { metric: state.metric, flow: state.flow }));
-    plan = await fetched();
-    show();
+    again();
   };
   form.append(pick("metric", plan.metrics, state.metric, change("metric")),
     ...(plan.flows.length > 1 ? [choose("flow", [["", "point, or greatest flow"], ...plan.flows.map((flow) => [flow, flow])], state.flow, change("flow"))] : []));

@@ -29,7 +29,7 @@ export const stallList = (page, jump) => {
       if (!rows.length) return;
       const middle = (board.view.from + board.view.to) / 2;
       const from = rows.indexOf(board.chosen);
-      const next = from >= 0 ? from + by : by > 0 ? rows.findIndex((stall) => stall.start_ns > (board.isWhole() ? -1 : middle)) : rows.findLastIndex((stall) => stall.end_ns < middle);
+      const next = from >= 0 ? from + by : by > 0 ? rows.filter((stall) => !board.isWhole() && stall.start_ns <= middle).length : rows.findLastIndex((stall) => stall.end_ns < middle);
       const stall = rows[Math.min(Math.max(next, 0), rows.length - 1)];
       jump(stall);
       const line = lines[rows.indexOf(stall)];

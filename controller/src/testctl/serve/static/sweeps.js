@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The figures of a run that its plan asks for, or a default one, and one that is chosen here.
-import { ask, choose, here, isExport, make, pick, route, say } from "./dom.js";
+import { ask, choose, here, isExport, latest, make, pick, route, troubled } from "./dom.js";
 import { chartFigure } from "./sweep.js";
 
 const KINDS = [["metric", "median"], ["box", "box"], ["cdf", "distribution"], ["heatmap", "heat map"]];
@@ -14,23 +14,14 @@ export const sweepSection = (run, sweeps, looks, written) => {
   const into = make("div", { class: "sweeps" });
   const form = make("div", { class: "choices" });
   let own = null;
-  let turn = 0;
-  const show = async () => {
-    const mine = ++turn;
-    const given = state.kind === "cdf" ? { ...state, x: "" } : state;
-    try {
-      const found = await ask(["runs", run.name, "sweep"], given);
-      if (mine !== turn) return;
-      own = chartFigure(found, looks);
-      into.replaceChildren(own.element);
-      own.draw();
-    } catch (error) {
-      if (mine !== turn) return;
-      own = null;
-      into.replaceChildren(make("p", { class: "error" }, error.message));
-      say(error.message);
-    }
-  };
+  const show = latest(() => ask(["runs", run.name, "sweep"], state.kind === "cdf" ? { ...state, x: "" } : state), (found) => {
+    own = chartFigure(found, looks);
+    into.replaceChildren(own.element);
+    own.draw();
+  }, (error) => {
+    own = null;
+    into.replaceChildren(troubled(error.message));
+  });
   const change = (name) => (value) => {
     state[name] = value;
     if (state.kind === "heatmap" && !state.by) state.by = keys.find((key) => key !== state.x) ?? "";
@@ -50,9 +41,10 @@ export const sweepSection = (run, sweeps, looks, written) => {
     if (focused >= 0) form.querySelectorAll("select, input")[focused]?.focus();
   };
   controls();
-  const another = make("details", { class: "small", open: Boolean(written), ontoggle: () => { if (another.open && !own) show(); } },
+  const asks = sweeps.swept.length && !isExport();
+  const another = make("details", { class: "small", open: Boolean(asks && written), ontoggle: () => { if (another.open && !own) show(); } },
     make("summary", {}, "Another figure"), form, into);
   const element = make("section", {}, make("h2", {}, "Figures"),
-    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), sweeps.swept.length && !isExport() ? another : "");
+    make("div", { class: "sweeps" }, ...figures.map((one) => one.element)), asks ? another : "");
   return { element, draw: () => { figures.forEach((one) => one.draw()); own?.draw(); if (another.open && !own) show(); } };
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One metric of one point over the runs that have it, with the places where its level changed.
 import { drawChart } from "./chart.js";
-import { ask, badge, choose, drawn, looks, make, pick, route, scroll, sorted, table, when } from "./dom.js";
+import { ask, badge, choose, drawn, latest, looks, make, pick, route, scroll, sorted, table, troubled, when } from "./dom.js";
 
 export const showTrend = async (place, now, ready) => {
   const point = now.path[1];
@@ -11,11 +11,16 @@ export const showTrend = async (place, now, ready) => {
   const plot = make("div", { class: "plot large", role: "img", "data-figure": "trend", "aria-label": "trend" });
   const said = make("p", { class: "note" });
   const list = scroll("Runs that have the point");
-  const change = (key) => async (value) => {
+  const again = latest(() => ask(["trends", point], state), (found) => { trend = found; show(); }, (error) => {
+    trend.chart = null;
+    plot.parentElement.hidden = true;
+    said.textContent = "";
+    list.replaceChildren(troubled(error.message));
+  });
+  const change = (key) => (value) => {
     state[key] = value;
     history.replaceState(null, "", route(["trend", point], state));
-    trend = await ask(["trends", point], state);
-    show();
+    again();
   };
   place.append(make("h1", {}, "Trend of ", make("code", {}, point)),
     make("p", { class: "note" }, trend.tuples.map(([entity, parameter, value]) => `${entity} ${parameter} ${value}`).join(", ")),
