@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN, Bools, Ints
-from testctl.rules.core.sender import kernel, rto_min_ns
+from testctl.rules.core.sender import TICK_NS, kernel, rto_max_ns, rto_min_ns
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import Events
@@ -35,6 +35,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     events = Events(trace)
     sends = events.kind("send", "retransmit")
     rto_us = events["srtt_us"] + _ALMOST * rto_min_ns(trace) // 1000
+    rto_us = np.minimum(rto_us, (rto_max_ns(trace) - TICK_NS) // 1000)
     probe = (_waited_us(events, sends) >= events["srtt_us"]) | (_first_out_us(events) >= rto_us)
     probe &= events["pipe"] <= events["prior_pipe"] + 1
     fin = events["snd_nxt"] == events.before("snd_nxt") + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, on_time, paced_ns, sysctl, timeouts, timers
+from testctl.rules.core.sender import TICK_NS, ms, on_time, paced_ns, rto_max_ns, sysctl, timeouts, timers
 from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -36,9 +36,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     # Of the first timeout the timer ran at least since anything else was sent or arrived.
     first = time[last] - time[np.maximum(last - 1, 0)]
     before = np.where(alone[last], interval[last], np.maximum(first - paced_ns(trace)[last], 0))
-    most = sysctl(trace, "tcp_rto_max_ms", 120_000) * 1_000_000
     return where(
-        alone & (interval < np.minimum(2 * on_time(before), most) - 2 * TICK_NS) & trace.from_syn,
+        alone & (interval < np.minimum(2 * on_time(before), rto_max_ns(trace)) - 2 * TICK_NS) & trace.from_syn,
         lambda row: f"a timeout {ms(interval[row])} after the last, which had come after {ms(before[row])}",
         last,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, timeouts
+from testctl.rules.core.sender import TICK_NS, ms, rto_max_ns, timeouts
 from testctl.rules.core.spec import SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -19,16 +19,17 @@ SPEC = RuleSpec(
     quote="RTO <- SRTT + max (G, K*RTTVAR)",
     linux="The deviation is smoothed by an eighth of its growth while the RTT falls, and its highest of the last RTT "
     "counts: tcp_rtt_estimator(). The timer runs from when the first segment was sent, not from the last ACK, when "
-    "it takes over from a tail loss probe: tcp_rearm_rto().",
+    "it takes over from a tail loss probe: tcp_rearm_rto(). It is at most 120 s (TCP_RTO_MAX), or "
+    "net.ipv4.tcp_rto_max_ms (6.15).",
 )
 
 
 def check(trace: Trace, other: Trace | None) -> Found:
     rows = np.flatnonzero(timeouts(trace) & trace.from_syn)
-    rto = np.zeros(len(trace), np.int64)
+    rto, most = np.zeros(len(trace), np.int64), rto_max_ns(trace)
     for row in rows.tolist():
         srtt, rttvar = trace.board.estimate(row)
-        rto[row] = int(srtt + 4 * rttvar) - TICK_NS
+        rto[row] = int(min(srtt + 4 * rttvar, most)) - TICK_NS
     return where(
         trace.board.waited < np.where(rto > 0, rto, 0),
         lambda row: (

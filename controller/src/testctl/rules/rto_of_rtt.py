@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import TICK_NS, ms, rto_min_ns
+from testctl.rules.core.sender import TICK_NS, ms, rto_max_ns, rto_min_ns
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import samples
@@ -19,7 +19,7 @@ SPEC = RuleSpec(
     needs=("start", "order"),
     quote="RTO <- SRTT + max (G, K*RTTVAR)",
     linux="The minimum is that of the term with RTTVAR: __tcp_set_rto(). Judged are samples of tcp_info before any "
-    "timeout has doubled it.",
+    "timeout has doubled it. It is at most 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15).",
 )
 _SHORT = 5
 """Of RTTs up to this part of the minimum four times RTTVAR is below it, whatever they are."""
@@ -38,7 +38,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     measured = (board.samples >= 0) & (trace["ack"] > 0)
     known = trace.highest(trace["ack"], measured, inclusive=True) > 0
     short = (known & ~board.resent & (longest < minimum // _SHORT))[rows]
-    wrong = np.flatnonzero((rto < srtt + minimum) | (short & (rto > srtt + minimum + 3 * TICK_NS)))
+    least, most = np.minimum(srtt + minimum, rto_max_ns(trace)), srtt + minimum + 3 * TICK_NS
+    wrong = np.flatnonzero((rto < least) | (short & (rto > most)))
     sample = trace.sparse(rows[wrong], wrong)
     return where(
         np.isin(np.arange(len(trace)), rows[wrong]),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, SYN
-from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, on_time, sysctl
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, kernel, ms, on_time, rto_max_ns, sysctl
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -18,7 +18,8 @@ SPEC = RuleSpec(
     needs=("order",),
     any_clock=True,
     quote="Until a round-trip time (RTT) measurement has been made …, the sender SHOULD set RTO <- 1 second",
-    linux="Since 6.5 the first four intervals are 1 s each: net.ipv4.tcp_syn_linear_timeouts, ip-sysctl.rst.",
+    linux="Since 6.5 the first four intervals are 1 s each: net.ipv4.tcp_syn_linear_timeouts, ip-sysctl.rst. They "
+    "grow to 120 s (TCP_RTO_MAX), or net.ipv4.tcp_rto_max_ms (6.15).",
 )
 
 
@@ -34,7 +35,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     linear = sysctl(trace, "tcp_syn_linear_timeouts", 4) if kernel(trace) >= (6, 5) else 0
     before = 2 * on_time(interval[last])
     doubled = np.where(number > linear + 1, before, 0) if linear else before
-    least = np.maximum(RTO_FIRST_NS, np.minimum(doubled, 120_000_000_000)) - 2 * TICK_NS
+    least = np.maximum(RTO_FIRST_NS, np.minimum(doubled, rto_max_ns(trace))) - 2 * TICK_NS
     return where(
         again & (interval < least),
         lambda row: (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, SYN
-from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms, on_time
+from testctl.rules.core.sender import RTO_FIRST_NS, TICK_NS, ms, on_time, rto_max_ns
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -18,6 +18,7 @@ SPEC = RuleSpec(
     needs=("order", "packets"),
     any_clock=True,
     quote="The host MUST set RTO <- RTO * 2",
+    linux="At most 120 s (TCP_RTO_MAX), or the listener's net.ipv4.tcp_rto_max_ms: tcp_reqsk_timeout().",
 )
 
 
@@ -33,7 +34,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     last = trace.latest(by_timer | begun)
     interval = np.where(by_timer, time - time[last], 0)
     # A SYN that came again has its own answer, and the timer begins anew or runs on.
-    least = np.maximum(RTO_FIRST_NS, 2 * np.where(last >= 0, on_time(interval[last]), 0)) - 2 * TICK_NS
+    doubled = np.minimum(2 * np.where(last >= 0, on_time(interval[last]), 0), rto_max_ns(trace))
+    least = np.maximum(RTO_FIRST_NS, doubled) - 2 * TICK_NS
     return where(
         by_timer & (interval < least),
         lambda row: f"sends the SYN-ACK again after {ms(interval[row])}, before after {ms(interval[last[row]])}",

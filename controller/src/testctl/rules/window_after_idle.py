@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import ms, rto_min_ns, sysctl
+from testctl.rules.core.sender import TICK_NS, ms, rto_max_ns, rto_min_ns, sysctl
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import Events, initial_window
@@ -18,7 +18,7 @@ SPEC = RuleSpec(
     needs=("start", "tcp_events"),
     quote='RFC2861. Reset CWND after idle period longer RTO to "restart window".',
     linux="That it is halved so often is what the rule restart-window asks for.  An RTO is at least SRTT and the "
-    "minimum of the RTO.",
+    "minimum of the RTO, and at most 120 s (TCP_RTO_MAX) or net.ipv4.tcp_rto_max_ms (6.15).",
 )
 
 
@@ -29,6 +29,7 @@ def check(trace: Trace, other: Trace | None) -> Found:
     quiet = time - time[last]
     begins = events.kind("send") & events.follows & events.same(last) & (events["prior_pipe"] == 0)
     rto = np.maximum(events.before("srtt_us"), 0) * 1000 + rto_min_ns(trace)
+    rto = np.minimum(rto, rto_max_ns(trace) - TICK_NS)
     halved = np.minimum(quiet // rto, 40) * bool(sysctl(trace, "tcp_slow_start_after_idle", 1))
     least = np.maximum(before >> halved, np.minimum(before, initial_window(trace)))
     return events.where(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import ACK, RST
+from testctl.rules.core.sender import TICK_NS, rto_max_ns, sysctl
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -16,6 +17,8 @@ SPEC = RuleSpec(
     level="SHOULD",
     needs=("order",),
     quote="SHOULD increase exponentially the interval between successive probes (SHLD-30)",
+    linux="The interval is doubled net.ipv4.tcp_retries2 times at most (tcp_send_probe0()), and is no longer than "
+    "net.ipv4.tcp_rto_max_ms (6.15).",
 )
 _GROWTH = 1.5
 _LONGEST_NS = 60_000_000_000
@@ -36,8 +39,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
     before = np.where(last >= 0, last[last], -1)
     same = probes & (before > opened) & (before >= 0)
     interval, former = time - time[last], time[last] - time[before]
+    total = trace.count(np.ones(len(trace), np.int64), probes)
+    number = total - np.where(opened >= 0, total[opened], 0)  # of probes before, since the window was open
+    grows = number <= sysctl(trace, "tcp_retries2", 15)
+    longest = min(_LONGEST_NS, rto_max_ns(trace) - TICK_NS)
     return where(
-        same & (interval < np.minimum(_GROWTH * former, _LONGEST_NS)),
+        same & grows & (interval < np.minimum(_GROWTH * former, longest)),
         lambda row: (
             f"probes the window {interval[row] / 1e6:.0f} ms after the probe before, which had waited "
             f"{former[row] / 1e6:.0f} ms"

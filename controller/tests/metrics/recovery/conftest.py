@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,15 @@ Load = Callable[..., Records]
 
 @pytest.fixture
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """The records of a conversation, by way of its captures; its sender sends tail loss probes if `probes`."""
+    """The records of a conversation, by way of its captures; its sender sends tail loss probes if `probes`,
+    and has its `own` settings."""
 
-    def made(talk: Conversation, *, probes: bool = False, **given: Any) -> Records:
+    def made(
+        talk: Conversation, *, probes: bool = False, own: Mapping[str, int] | None = None, **given: Any
+    ) -> Records:
         where: Path = tmp_path_factory.mktemp("point")
-        write_point(where, talk.captures(), settings={"sender": {"net.ipv4.tcp_early_retrans": 3 * probes}}, **given)
+        settings = {"net.ipv4.tcp_early_retrans": 3 * probes, **(own or {})}
+        write_point(where, talk.captures(), settings={"sender": settings}, **given)
         return load_raw(where)
 
     return made

@@ -12,6 +12,7 @@ import pytest
 from testctl.metrics import analyse
 from testctl.metrics.core.view import view
 from testctl.metrics.recovery import RECOVERIES, flow_recoveries, flow_walks, recoveries_table
+from testctl.metrics.recovery.flow_timers import flow_timers
 from testctl.metrics.recovery.state_machine import walk
 from testctl.metrics.recovery.trace import traces
 from testctl.records import TCP_INFO, Records
@@ -75,6 +76,20 @@ def test_retransmission_lost_and_a_timeout(load: Load) -> None:
     table = recoveries_table(records)
     assert table.schema == RECOVERIES
     assert table["point"].to_pylist() == [10 * MSS, 10 * MSS]
+
+
+@pytest.mark.parametrize(("rto_max_ms", "timeouts"), [(1000, 1), (120_000, 0)])
+def test_a_timeout_comes_no_later_than_the_longest_rto(load: Load, rto_max_ms: int, timeouts: int) -> None:
+    """net.ipv4.tcp_rto_max_ms, with an RTT of 1 s."""
+    talk = Talk(delay_us=500_000)
+    talk.send(1000, 0)
+    talk.gets(1_001_000, 1)
+    for n in range(1, 5):
+        talk.send(1_001_000 + 10 * n, n, arrives=False)
+    talk.send(2_001_010, 1)
+    talk.gets(3_001_010, 2)
+    records = load(talk, own={"net.ipv4.tcp_rto_max_ms": rto_max_ms})
+    assert [timer.by for timer in flow_timers(view(records, "bulk"))] == ["rto"] * timeouts
 
 
 def test_timeout_while_duplicates_go_on(load: Load) -> None:

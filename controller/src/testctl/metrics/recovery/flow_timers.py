@@ -15,7 +15,7 @@ from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
 from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
-from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing, rto_min_ns
+from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing, rto_max_ns, rto_min_ns
 from testctl.metrics.recovery.trace import Trace, traces
 from testctl.records.schema import ACK, SYN, Bools, Ints
 
@@ -159,7 +159,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         new = sent & open_state[own] & (events["prior_pipe"][own] > 0)
         first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
         left_ns = np.append(time_ns[sent], time_ns[-1])[first]
-        due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= before + ALMOST * rto_min_ns(flow))
+        rto_ns = np.minimum(before + ALMOST * rto_min_ns(flow), ALMOST * rto_max_ns(flow))
+        due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= rto_ns)
         beyond = (events["pipe"] > events["cwnd"])[own]
         nxt = events["snd_nxt"][own]
         # A FIN does not wait for the window, with data or without.

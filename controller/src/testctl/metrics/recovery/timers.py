@@ -49,6 +49,11 @@ def rto_min_ns(flow: FlowView) -> int:
     return int(_settings(flow)[0].get("net.ipv4.tcp_rto_min_us", RTO_MIN_NS // 1000)) * 1000
 
 
+def rto_max_ns(flow: FlowView) -> int:
+    """The longest timeout of the sender: as the plan sets it (Linux 6.15), else Linux's."""
+    return int(_settings(flow)[0].get("net.ipv4.tcp_rto_max_ms", 120_000)) * 1_000_000
+
+
 class Timers:
     """Decides for the retransmissions of a connection, in their order.
 
@@ -60,7 +65,7 @@ class Timers:
         self._round_trips = RoundTrips(trace.flow, trace.conn)
         self.ran_ns = 0
         self._timer_ns = -1  # when a timer sent last
-        self._rto_min_ns = rto_min_ns(trace.flow)
+        self._rto_min_ns, self._rto_max_ns = rto_min_ns(trace.flow), rto_max_ns(trace.flow)
         self.probing = probing(trace.flow)
 
     def srtt_ns(self, at_ns: int) -> int:
@@ -79,7 +84,7 @@ class Timers:
 
     def rto_ns(self, at_ns: int) -> float:
         """The least time after which the retransmission timer runs out, less what it may be early by this estimate."""
-        return ALMOST * (self.srtt_ns(at_ns) + self._rto_min_ns)
+        return ALMOST * min(self.srtt_ns(at_ns) + self._rto_min_ns, self._rto_max_ns)
 
     def _progress_ns(self, una: int) -> int:
         """When `una` was acknowledged; -1 when nothing has been."""

@@ -40,9 +40,14 @@ def kernel(trace: Trace) -> tuple[int, int]:
     return (int(release[1]), int(release[2])) if release else (99, 0)
 
 
+def rto_max_ns(trace: Trace) -> int:
+    """The highest RTO of the host's Linux: TCP_RTO_MAX, or since 6.15 net.ipv4.tcp_rto_max_ms (54a378f43425)."""
+    return sysctl(trace, "tcp_rto_max_ms", 120_000) * 1_000_000
+
+
 def rto_min_ns(trace: Trace) -> int:
     """The lowest RTO of the host's Linux, a tick taken off."""
-    return sysctl(trace, "tcp_rto_min_us", RTO_MIN_NS // 1000) * 1000 - TICK_NS
+    return min(sysctl(trace, "tcp_rto_min_us", RTO_MIN_NS // 1000) * 1000, rto_max_ns(trace)) - TICK_NS
 
 
 def rack(trace: Trace) -> bool:
@@ -101,8 +106,15 @@ def probes(trace: Trace) -> Bools:
 
 def beyond(trace: Trace) -> Bools:
     """Data that Linux may send where the window is full, once: a tail loss probe, by a timer, with new data (RFC 8985,
-    7.3), and before 6.12 a segment with the FIN (tcp_cwnd_test())."""
-    by_timer = quiet_ns(trace) >= np.maximum(2 * trace.board.rtt_min, 1_000_000)
+    7.3), and before 6.12 a segment with the FIN (tcp_cwnd_test()).
+
+    A probe waits no longer than the highest RTO, since the first segment was sent (tcp_schedule_loss_probe()).
+    """
+    board, time, most = trace.board, trace["time_ns"], rto_max_ns(trace) - TICK_NS
+    by_timer = quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000)
+    rows = np.flatnonzero(trace.out & trace.data & ~by_timer & (2 * board.rtt_min > most))
+    sent, _ = board.transmitted(np.maximum(trace.una, -1), rows)
+    by_timer[rows] = (sent >= 0) & (time[rows] - time[sent] >= most)
     last = trace.has(FIN) & (trace["segs"] == 1) & (kernel(trace) < (6, 12))
     return np.asarray(by_timer | last | bool(trace.delayed))  # what waited behind TCP has no time of TCP's
 
