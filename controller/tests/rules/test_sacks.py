@@ -3,6 +3,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from testctl.rules import sack_reneged
+from testctl.rules.core.scoreboard import Scoreboard
+
 from controller.tests.rules.conversation import HELLO_B, found
 
 LATER = """
@@ -142,6 +150,39 @@ def test_discarding_of_sacked_packets_is_discouraged() -> None:
     assert found("sack-reneged", talk.format("1000"), host="b").count == 1
     assert found("sack-reneged", talk.format("500 sack 1000:3000"), host="b").count == 1
     assert found("sack-reneged", talk.format("500 sack 2000:4000"), host="b").count == 1
+
+
+def test_blocks_of_a_long_connection_have_an_order() -> None:
+    """However many numbers they begin at: 3 million blocks, the last of them smaller than the one before."""
+    many, last = 3_000_000, 9 * 3_000_000
+    start = np.append(9 * np.arange(many), [last, last, last])
+    end = np.append(9 * np.arange(many) + 5, [last + 5, last + 8, last + 6])
+    rows = np.arange(len(start))
+    none = np.empty(0, np.int64)
+    trace: Any = SimpleNamespace(
+        acks=rows >= 0,
+        apart=np.zeros(len(rows), np.int64),
+        blocks=lambda number, of: (rows, start, end) if number == 1 else (none, none, none),
+    )
+    board = Scoreboard(trace)
+    board.acks = trace.acks
+    at, known, to = board.blocks
+    assert at[-2:].tolist() == [many, many + 1]
+    assert (to - known)[-2:].tolist() == [5, 3]
+    assert (to - known)[:many].tolist() == [5] * many
+
+
+def test_a_block_that_becomes_smaller_is_found_behind_millions(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = 2_100_000  # times 2^42 is more than 63 bits hold
+    start = np.append(9 * np.arange(many), [9 * many] * 2)
+    end = np.append(start[:-1] + 5, start[-1] + 4)
+    row = np.append(np.full(many + 1, 1), 2)  # of the trace
+    made = SimpleNamespace(
+        duplicate=np.zeros(len(row), np.bool_), row=row, start=start, end=end, number=np.full(len(row), 9)
+    )
+    monkeypatch.setattr(sack_reneged, "blocks", lambda trace: made)
+    talk = HELLO_B + "20000 b > A ack 0 sack 1:2\n"
+    assert [one.row for one in found("sack-reneged", talk, host="b").first] == [2]
 
 
 def test_a_duplicate_is_forgotten_where_its_ack_waits_and_more_comes() -> None:

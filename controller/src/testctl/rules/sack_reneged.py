@@ -36,11 +36,12 @@ def check(trace: Trace, other: Trace | None) -> Found:
         broken[reached[stops]] = True
         text[reached[stops]] = rows[here][stops]
     # Smaller: a block that begins, or ends, where an earlier did.
-    for fixed, other_edge in ((start, end), (end, -start)):
+    length = end - start
+    for fixed in (start, end):
         order = np.lexsort((rows, fixed, trace.apart[rows]))
         key = fixed[order] + trace.apart[rows[order]]
         group = np.cumsum(np.append(True, key[1:] != key[:-1])) if len(key) else key
-        reach = other_edge[order] + group * (1 << 42)
+        reach = length[order] + group * (int(length.max(initial=0)) + 1)
         smaller = np.flatnonzero(reach[1:] < np.maximum.accumulate(reach)[:-1]) + 1 if len(key) else key
         broken[rows[order][smaller]] = True
     return where(broken, lambda row: f"acknowledges {trace['ack'][row]} and reports less than an earlier ACK", text)

@@ -65,7 +65,7 @@ class Scoreboard:
         if not len(row):
             return row, start, end
         begins = np.append(True, start[1:] != start[:-1])
-        lift = np.cumsum(begins) * APART * 2  # which a block is always shorter than
+        lift = np.cumsum(begins) * (int((end - start).max()) + 1)  # which no block is as long as
         running = np.maximum.accumulate(end - start + lift) - lift + start
         known = np.where(begins, start, np.append(0, running[:-1]))
         new = end > known
