@@ -3,7 +3,13 @@
 
 from __future__ import annotations
 
-from controller.tests.rules.conversation import HELLO, found
+import re
+from typing import Any
+
+from testctl.rules.core.spec import Found
+
+from controller.tests.rules import conversation
+from controller.tests.rules.conversation import HELLO
 
 STAMPS = """
     0     a > S win 64000 ts 1000/0
@@ -15,6 +21,21 @@ STAMPS_B = """
     5000  b > SA ack 0 win 64000 ts 5000/1000
     15000 b < A ack 0 ts 1010/5000
 """
+
+
+def found(rule: str, text: str, **more: Any) -> Found:
+    """What a rule finds, which is the same where the timestamps of one end wrap on the way."""
+    result = conversation.found(rule, text, **more)
+    for first in (1005, 1015, 5002, 5018):
+        wrapped = re.sub(r"(?<=ts )(\d+)/(\d+)", lambda stamps, first=first: _later(stamps, -first), text)
+        assert conversation.found(rule, wrapped, **more).count == result.count, wrapped
+    return result
+
+
+def _later(stamps: re.Match[str], ticks: int) -> str:
+    """Both timestamps of an option, but for an echo of nothing."""
+    value, echo = map(int, stamps.groups())
+    return f"{(value + ticks) % 2**32}/{(echo + ticks) % 2**32 if echo > 999 else echo}"
 
 
 def test_the_option_must_be_sent_in_every_segment_but_rst() -> None:

@@ -27,8 +27,8 @@ _SHORTEST_NS, _LONGEST_NS = 1_000_000, 1_000_000_000
 def check(trace: Trace, other: Trace | None) -> Found:
     if not trace.exact:
         return undecided("the host's clock is not the capture's")
-    time, value = trace["time_ns"], trace["tsval"]
-    sent = trace.out & (value >= 0) & ~trace.has(RST)
+    time, value = trace["time_ns"], trace.stamp
+    sent = trace.out & (trace["tsval"] >= 0) & ~trace.has(RST)
     # Since the host's first packet behind its SYN, whose timestamp may be a SYN cookie.
     first = trace.following(sent & ~trace.has(SYN))[trace.first]
     passed, ticks = time - time[first], value - value[first]

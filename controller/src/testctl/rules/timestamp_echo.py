@@ -27,7 +27,7 @@ SPEC = RuleSpec(
 
 def check(trace: Trace, other: Trace | None) -> Found:
     stamps = stamps_of(trace)
-    echo, recent = trace["tsecr"], stamps.recent
+    echo, recent = trace.echo, stamps.recent
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & (trace["tsval"] >= 0) & stamps.agreed
     less, more = acks & (echo < recent), acks & ((echo > recent) | (recent == NEVER) | trace.dctcp)
     if not (less | more).any():
@@ -36,6 +36,9 @@ def check(trace: Trace, other: Trace | None) -> Found:
     broken = (less | more) & ((echo < least) & (trace.reading_ns == 0) | (echo > most)) & (most > NEVER)
     return where(
         np.asarray(broken),
-        lambda row: f"echoes the timestamp {echo[row]}; TS.Recent is {max(least[row], 0)} to {most[row]}",
+        lambda row: (
+            f"echoes the timestamp {trace['tsecr'][row]}; TS.Recent is {max(least[row], 0) % 2**32} to "
+            f"{most[row] % 2**32}"
+        ),
         lambda: trace.latest(~trace.out),
     )

@@ -27,18 +27,19 @@ _WINDOW = 1
 def check(trace: Trace, other: Trace | None) -> Found:
     stamps = stamps_of(trace)
     arrives = ~trace.out & trace.data & ((trace["flags"] & (RST | SYN)) == 0) & stamps.agreed & (trace["tsval"] >= 0)
-    old = arrives & (trace["tsval"] < stamps.recent - _WINDOW) & (trace.rcv_nxt > NEVER) & (trace.end > trace.rcv_nxt)
+    old = arrives & (trace.stamp < stamps.recent - _WINDOW) & (trace.rcv_nxt > NEVER) & (trace.end > trace.rcv_nxt)
     if not old.any():
         return NOTHING
     recent = stamps.recent_at_least
-    old &= trace["tsval"] < recent - _WINDOW
+    old &= trace.stamp < recent - _WINDOW
     answer = trace.following(trace.out & trace.has(ACK))
     again = trace.following(~trace.out & trace.data)
     alone = (answer >= 0) & ((again < 0) | (again > answer))
     return where(
         np.asarray(old & alone & (trace["ack"][answer] >= trace.end) & (trace.acked < trace.end)),
         lambda row: (
-            f"acknowledges {trace['seq'][row]} with the timestamp {trace['tsval'][row]}; TS.Recent is {recent[row]}"
+            f"acknowledges {trace['seq'][row]} with the timestamp {trace['tsval'][row]}; TS.Recent is "
+            f"{recent[row] % 2**32}"
         ),
         answer,
     )

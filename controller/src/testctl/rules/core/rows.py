@@ -20,6 +20,8 @@ from testctl.rules.core.native import run
 
 NEVER = -(1 << 42)
 """What no number of a connection is: nothing of the kind came before."""
+_HALF = 1 << 31
+"""Timestamps have 32 bits: one that is that much lower is higher (RFC 7323, 5.2)."""
 
 
 def _ints(values: Array) -> Ints:
@@ -131,6 +133,33 @@ class Rows:
         if (key := f"flag {flag}") not in self.memo:
             self.memo[key] = np.asarray((self["flags"] & flag) != 0)
         return self.memo[key]
+
+    @cached_property
+    def stamp(self) -> Ints:
+        """TSval, which counts on where its 32 bits wrap; of RSTs as it is there."""
+        value = self["tsval"]
+        for out in (True, False):
+            rows = np.flatnonzero((self.out == out) & (value >= 0) & ~self.has(RST))
+            step = np.diff(value[rows])
+            step[self.first[rows[1:]] != self.first[rows[:-1]]] = 0
+            if (np.abs(step) >= _HALF).any():
+                wraps = np.append(0, np.cumsum((step <= -_HALF).astype(np.int64) - (step >= _HALF)))
+                begins = np.searchsorted(rows, self.first[rows])
+                value = value.astype(np.int64) if value is self["tsval"] else value
+                value[rows] += (wraps - wraps[begins]) * 2 * _HALF
+        return value
+
+    @cached_property
+    def echo(self) -> Ints:
+        """TSecr, as `stamp` counts: near the highest TSval of the other end."""
+        stamps, echo = self.stamp, self["tsecr"]
+        if stamps is self["tsval"]:
+            return echo
+        stamped = (self["tsval"] >= 0) & ~self.has(RST)
+        arrived, sent = (self.highest(stamps, stamped & (self.out == out)) for out in (False, True))
+        near = np.where(self.out, arrived, sent)
+        known = (near > NEVER) & (echo >= 0)
+        return np.where(known, near + (echo - near + _HALF) % (2 * _HALF) - _HALF, echo)
 
     @cached_property
     def data(self) -> Bools:

@@ -309,7 +309,7 @@ class Scoreboard:
         """The longest RTT that timestamps showed (RFC 7323, 4), in ns: since what an ACK of new data echoes was sent
         first, be it lost or sent again; 0: none yet."""
         trace, time = self.trace, self.trace["time_ns"]
-        first = trace.reached(trace["tsval"], trace.out & (trace["tsval"] >= 0), trace["tsecr"])
+        first = trace.reached(trace.stamp, trace.out & (trace["tsval"] >= 0), trace.echo)
         shows = self.acks & (trace["ack"] > trace.una) & (trace["tsecr"] >= 0)
         shows &= (first >= 0) & (first < np.arange(len(trace)))
         return np.maximum(trace.highest(time - time[np.maximum(first, 0)], shows), 0)

@@ -43,11 +43,11 @@ class Timestamps:
         later = trace.reached(ack, acks, trace["seq"])
         waits = self._arrives & (later > np.arange(len(trace))) & (ack[later] < trace.end)
         processed = np.full(len(trace), NEVER)
-        np.maximum.at(processed, later[waits], trace["tsval"][waits])
+        np.maximum.at(processed, later[waits], trace.stamp[waits])
         if trace.dctcp:
             after = trace.following(acks)
             waits = self._arrives & (after >= 0) & (ack[after] < trace.end) & (trace.rcv_nxt[after] >= trace["seq"])
-            np.maximum.at(processed, after[waits], trace["tsval"][waits])
+            np.maximum.at(processed, after[waits], trace.stamp[waits])
         return np.maximum(self._recent(last, trace.has(SYN)), trace.highest(processed, processed > NEVER))
 
     @cached_property
@@ -68,7 +68,7 @@ class Timestamps:
         """The highest timestamp of these SYNs, and of what began no higher than these numbers."""
         trace = self.trace
         recorded = self._arrives & (syns | (trace["seq"] <= last_ack))
-        return trace.highest(trace["tsval"], recorded)
+        return trace.highest(trace.stamp, recorded)
 
 
 stamps_of = once(Timestamps)
