@@ -247,6 +247,20 @@ def test_the_data_receiver_encodes_the_three_least_significant_bits_of_its_count
     assert found("accecn-ace", talk.format("E", 0).replace("SAC", "SAE"), host="b").count == 0, "RFC 3168's"
 
 
+@pytest.mark.parametrize(("flags", "syn_ack", "count"), [("C", 3, 0), ("EC", 3, 1), ("C", 2, 1), ("E", 2, 0)])
+def test_a_syn_ack_with_ce_counts(flags: str, syn_ack: int, count: int) -> None:
+    """RFC 9768, 3.2.2.1; tcp_ecn_rcv_synack()."""
+    talk = f"""
+        0     a > SEC win 64000 ae 1
+        10000 a < SA ack 0 win 64000 ae 1 ecn {syn_ack}
+        10000 a > AC ack 0 ae 1
+        10000 a > AE 0:1000 ack 0 ae 1
+        20000 a < AE ack 1000 ae 1
+        21000 a > A{flags} 1000:2000 ack 0 ae 1
+    """
+    assert found("accecn-ace", talk).count == count
+
+
 def test_the_accecn_option_has_the_least_significant_bits_of_the_counters_of_bytes() -> None:
     """RFC 9768, 3.2.3: they begin at 1, 0 and 1."""
     talk = (

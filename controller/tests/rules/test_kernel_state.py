@@ -84,8 +84,9 @@ def test_a_host_counts_on_segments_that_fill_its_mtu(mss: int, more: dict[str, A
     """RFC 6691, 2."""
     assert count("advertised-mss", FLIGHT, taken={"advmss": mss}, **more) == wrong
     assert not count("advertised-mss", FLIGHT, taken={"advmss": mss, "time_ns": 5_000_000}, **more), "behind the SYN"
-    sacks = HELLO.replace("> A ack 0", "> A ack 0 sack 1000:2000")  # with an option more
-    assert not count("advertised-mss", sacks, taken={"advmss": mss}, **more)
+    for option in ("sack 1000:2000", "accecn_ce 0"):
+        longer = HELLO.replace("> A ack 0", f"> A ack 0 {option}")
+        assert not count("advertised-mss", longer, taken={"advmss": mss}, **more)
 
 
 @pytest.mark.parametrize(("rttvar", "wrong"), [(3750, 0), (3750 + 74, 0), (3750 + 75, 1), (3750 - 75, 1)])

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from testctl.core.temporal import EVENTS, LIMITS, PHASES, SIGNALS, STATES, Length, Limit, Moment, Temporal
 from testctl.metrics.core.view import view
@@ -41,6 +43,21 @@ def test_rates_are_the_traces_where_it_has_them(records: Records) -> None:
         assert then.describe(3) == "sample 4 of tcp_info"
         known = then.value[then.value > 0]
         assert set(known) <= set(now.value), "a sample has what the event before it has"
+
+
+def test_what_a_sample_of_tcp_info_does_not_know_has_no_value(records: Records) -> None:
+    """-1: the kernel has no such number; min_rtt is 2^32 - 1 before any RTT is measured."""
+    unknown = records.tcp_info
+    count = unknown.num_rows
+    for name, values in (
+        ("min_rtt", [2**32 - 1, -1] + [7] * (count - 2)),
+        ("delivery_rate", [-1, 2**32 - 1] + [7] * (count - 2)),
+    ):
+        at = unknown.schema.get_field_index(name)
+        unknown = unknown.set_column(at, name, pa.array(values, unknown.schema.field(name).type))
+    seen = view(replace(records, tcp_info=unknown, tcp_events=None, memo={}), "bulk")
+    np.testing.assert_array_equal(signal(seen, "min_rtt").value[:3], [np.nan, np.nan, 7])
+    np.testing.assert_array_equal(signal(seen, "delivery_rate").value[:3], [np.nan, 8 * (2**32 - 1), 56])
 
 
 def test_every_signal_and_event_has_samples(records: Records) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import CE, CWR, ECE, SYN
+from testctl.records.schema import ACK, CE, CWR, ECE, SYN
 from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
@@ -17,6 +17,7 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("order", "packets"),
     quote="a Data Receiver MUST encode the three least significant bits of its r.cep counter into the ACE field",
+    linux="A SYN-ACK with CE counts: tcp_ecn_rcv_synack().",
 )
 _INITIAL, _VALUES = 5, 8
 
@@ -26,7 +27,8 @@ def check(trace: Trace, other: Trace | None) -> Found:
     if not ecn.accurate.any():
         return Found()
     arrived = ~trace.out & ~trace.has(SYN)
-    marked = arrived & (trace["ecn"] == CE)
+    counted = arrived | ~trace.out & trace.has(ACK)  # a SYN-ACK too
+    marked = counted & (trace["ecn"] == CE)
     count = trace.count(trace["segs"], marked)
     field = 4 * (trace["ae"] != 0) + 2 * trace.has(CWR) + trace.has(ECE)
     # What arrives at the same instant may not have been processed; the last packet of the handshake says something

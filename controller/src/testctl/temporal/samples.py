@@ -22,6 +22,8 @@ from testctl.records.schema import DROPPED, FATES, Array, Ints
 
 _SAMPLED = {"pacing_rate": 8, "delivery_rate": 8, "min_rtt": 1}
 """Columns of tcp_info, and the factor to the signal's unit: rates are in bytes/s there."""
+_NO_RTT = 2**32 - 1
+"""min_rtt before any RTT is measured, as of a connection whose SYN was sent again, without timestamps."""
 _COLUMNS = {"srtt": "srtt_us", "pacing_rate": "pacing_rate_bps", "delivery_rate": "delivery_rate_bps"}
 """Signals whose column of the kernel's trace has another name."""
 _MARKED = tuple(FATES.index(name) for name in ("mark", "queue_mark"))
@@ -138,7 +140,9 @@ def _traced(flow: FlowView) -> tuple[dict[str, Array], Callable[[int], str]]:
 
 def _sampled(flow: FlowView, name: str) -> Samples:
     info = flow.info or dict.fromkeys(("conn", "time_ns", name), np.empty(0, np.int64))
-    value = info[name].astype(np.float64) * _SAMPLED[name]
+    sampled = info[name].astype(np.float64)
+    known = (sampled >= 0) & ((name != "min_rtt") | (sampled < _NO_RTT))
+    value = np.where(known, sampled * _SAMPLED[name], np.nan)
     return Samples(info["conn"], info["time_ns"], value, lambda i: f"sample {i + 1} of tcp_info")
 
 
