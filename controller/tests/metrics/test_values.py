@@ -142,6 +142,24 @@ def test_the_period_of_on_and_off_is_theirs_and_no_multiple(on_ms: int, off_ms: 
         assert got["oscillation_period_ms"] == pytest.approx(on_ms + off_ms, rel=0.03)
 
 
+def test_a_short_period_is_found_in_a_part_of_a_long_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All bins of 1 ms of hours, looked at where a period has few of 100 ms, would take gigabytes."""
+    talk = Conversation()
+    for n in range(1500):
+        talk.data(1000 + 130_000 * (n // 5) + 100 * (n % 5), 1448 * n)
+    records = load_raw(write_point(tmp_path, talk.captures(), options={"bytes": 1448 * 1500}))
+    want = oscillation.compute(records, "bulk")
+    monkeypatch.setattr(oscillation, "_MAX_BINS", 1000)
+    sizes = []
+    rfft = np.fft.rfft
+    monkeypatch.setattr(np.fft, "rfft", lambda values, size: sizes.append(size) or rfft(values, size))
+    got = oscillation.compute(records, "bulk")
+    assert got["oscillation_period_ms"] == pytest.approx(130, abs=1)
+    assert got["oscillation_period_ms"] == pytest.approx(want["oscillation_period_ms"], abs=0.5)
+    assert len(sizes) > 1
+    assert max(sizes) <= 4 * 10 * 1000
+
+
 def test_packets_that_are_days_apart_have_no_oscillation(tmp_path: Path) -> None:
     """As one damaged time stamp makes them: a bin for each 100 ms of those days would take gigabytes."""
     talk = Conversation()

@@ -53,9 +53,10 @@ def _width_ns(seen: FlowView) -> int:
 
 
 def _parts(seen: FlowView, bin_ns: int) -> Array:
-    """Bytes per tenth of a bin."""
-    rows = seen.into
-    count, number, total = whole_bins(rows["time_ns"], rows["wire_bytes"], *seen.steady_ns, bin_ns // _BEGUN)
+    """Bytes per tenth of a bin; of narrower bins than `_width_ns` those of the first of the time, which suffice."""
+    rows, (start, end) = seen.into, seen.steady_ns
+    end = min(end, start + _MAX_BINS * bin_ns)
+    count, number, total = whole_bins(rows["time_ns"], rows["wire_bytes"], start, end, bin_ns // _BEGUN)
     dense = np.zeros(count)
     dense[number] = total
     return dense
