@@ -25,10 +25,15 @@ def front_end(code: Code, taps: dict[str, str], group: str, port: str, drop_port
         code.add("times = g ? g->copies : 0;")
     with code.block(f"else if ({port} == {drop_port})"):
         code.add("times = 0;")
-    with code.block("if (!times)"):
-        code.add("report(p, 0, TELEMETRY_DROPPED, 0, 0);", "return TC_ACT_SHOT;")
-    code.add("if (!depart(skb, p, h))", "\treturn TC_ACT_SHOT;", "h->times = 1;", "h->then = 0;")
-    if park := taps.get(PARK):
+    park = taps.get(PARK)
+    with code.block("if (!times || !depart(skb, p, h))"):
+        code.add("if (!times)", "\treport(p, 0, TELEMETRY_DROPPED, 0, 0);")
+        if park:  # the packet that waits for this one goes on all the same
+            code.add(f"if (needed[NEEDS_PARKS] && {park} & PARK_TAKE &&")
+            code.add(f"    !stage_take(skb, {park} & (PARK_PLACES - 1), 0))", "\treturn TC_ACT_UNSPEC;")
+        code.add("return TC_ACT_SHOT;")
+    code.add("h->times = 1;", "h->then = 0;")
+    if park:
         with code.block(f"if (needed[NEEDS_PARKS] && {park} & PARK_KEEP)"):
             code.add(f"if (!stage_keep(skb, {park} & (PARK_PLACES - 1)))", "\treturn TC_ACT_SHOT;")
         with code.block(f"else if (needed[NEEDS_PARKS] && {park} & PARK_TAKE)"):
