@@ -51,7 +51,8 @@ tuples:
   - [switch:receiver, buffer, 100kB]
   - [switch, delay, 5ms]
   - [switch, fate, [none, "drop data 20-22 of bulk; mark data 30 of bulk; echo acks 9 of bulk",
-                    "lose 2% of bulk burst 3 seed 1; reorder 1% of bulk by 2ms seed 4", "swap data 20,30 of bulk; drop data 31 of bulk",
+                    "lose 2% of bulk burst 3 seed 1; reorder 1% of bulk by 2ms seed 4",
+                    "swap data 20,30 of bulk; drop data 31 of bulk",
                     "duplicate data 20,30 of bulk; delay data 40 of bulk by 3ms",
                     "corrupt data 20 of bulk; corrupt header 0.5% of bulk seed 3; trim data 40 of bulk"]]
   - [bulk, bytes, 300kB]

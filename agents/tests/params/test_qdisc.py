@@ -130,3 +130,14 @@ def test_the_limiter_keeps_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(qdisc, "unavailable", {"red": lacking}.__getitem__)
         assert marking.form == (kind, True)
     assert Htb(rate=8, ecn_threshold=5, mark="ack").form == ("ack", False)
+
+
+def test_packets_are_counted_beyond_32_bits() -> None:
+    """The first count wraps; the attribute TCA_STATS_PKT64 does not."""
+    basic, packets = struct.pack("=QI", 10**13, 5), struct.pack("=Q", 2**32 + 5)
+    for attributes, count in (
+        (netlink.attr(1, basic), 5),
+        (netlink.attr(1, basic) + netlink.attr(8, packets), 2**32 + 5),
+    ):
+        stats, _ = qdisc._stats({qdisc._TCA_STATS2: attributes}, "htb")
+        assert (stats["bytes"], stats["packets"]) == (10**13, count)

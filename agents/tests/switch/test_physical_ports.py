@@ -75,6 +75,16 @@ def test_what_a_killed_process_left_is_restored_by_the_next(nics: Nics, tmp_path
     assert nics.on == before
 
 
+def test_a_nic_whose_driver_began_anew_after_a_kill_does_not_merge(nics: Nics, tmp_path: Path) -> None:
+    before = set(nics.on)
+    opened(tmp_path)
+    nics.on = set(before)
+    ports = opened(tmp_path)
+    assert nics.on == {("v1", ethtool.GRO)}
+    ports.close()
+    assert nics.on == before
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_the_processors_of_queues_are_as_before(
     nics: Nics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from p4c_ebpf.defaults import CORE_ERRORS, VALUE_SET_SIZE
+from p4c_ebpf.document import ProgramError
 from p4c_ebpf.translate import Translation, translate_text
 from testctl_agent.switch.drivers.driver import Entry, Exact
 
@@ -193,3 +194,19 @@ def test_lengths_in_bits(made: Make) -> None:
         kind["max_length"] = 8 * kind["max_length"] if kind.get("max_length") else None
     sent = ethernet(0x88B5) + bytes(2) + (320).to_bytes(2, "big") + bytes(range(1, 41)) + REST
     assert made(one).inject(1, sent) == [(1, sent)]
+
+
+def test_negative_constants_of_tables_are_of_twos_complement() -> None:
+    """As p4c writes those of int<N>."""
+
+    def of(data: str, key: str) -> Translation:
+        one = document("acl")
+        (table,) = [each for pipeline in one["pipelines"] for each in pipeline["tables"] if each.get("entries")]
+        table["default_entry"]["action_data"] = [data]
+        table["entries"][0]["match_key"][0]["key"] = key
+        return translated(one)
+
+    (width,) = {each["runtime_data"][0]["bitwidth"] for each in document("acl")["actions"] if each["id"] == 2}
+    assert of("-0x01", "-0x02") == of(hex((1 << width) - 1), "0xfffe")
+    with pytest.raises(ProgramError, match="parameters don't fit"):
+        of(f"-{hex((1 << width - 1) + 1)}", "0x0050")

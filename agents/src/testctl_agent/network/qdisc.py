@@ -27,7 +27,7 @@ _U32_MAX = 2**32 - 1
 _TCMSG = struct.Struct("=BxHiIII")
 _TCA_KIND, _TCA_OPTIONS, _TCA_XSTATS, _TCA_STATS2 = 1, 2, 4, 7
 _NESTED = 0x8000
-_STATS_BASIC, _STATS_QUEUE = 1, 3
+_STATS_BASIC, _STATS_QUEUE, _STATS_PKT64 = 1, 3, 8
 _HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
 _RED_PARMS, _RED_STAB, _RED_MAX_P, _RED_FLAGS = 1, 2, 3, 4
 _RED_ECN, _RED_NODROP, _RED_ALL_FLAGS = 1, 8, 15
@@ -73,6 +73,8 @@ def _stats(top: dict[int, bytes], kind: str) -> tuple[dict[str, int], dict[str, 
     stats: dict[str, int] = {}
     if len(basic := inner.get(_STATS_BASIC, b"")) >= 12:
         stats["bytes"], stats["packets"] = struct.unpack_from("=QI", basic)
+    if len(packets := inner.get(_STATS_PKT64, b"")) >= 8:  # since 5.5: the other has 32 bits
+        (stats["packets"],) = struct.unpack_from("=Q", packets)
     if len(queue := inner.get(_STATS_QUEUE, b"")) >= 20:
         names = ("qlen", "backlog", "drops", "requeues", "overlimits")
         stats.update(zip(names, struct.unpack_from("=5I", queue), strict=True))

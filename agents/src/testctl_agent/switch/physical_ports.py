@@ -55,8 +55,6 @@ class PhysicalPorts:
 
     def _do_not_merge(self, device: str) -> None:
         note = self._run / device
-        if note.exists():  # a killed process has left it
-            return
         on = [
             name
             for name, feature in _MERGE.items()
@@ -65,7 +63,8 @@ class PhysicalPorts:
         try:
             note.parent.mkdir(parents=True, exist_ok=True)
             queues = [f"{path.parent.name} {path.read_text('ascii').strip()}" for path in rps_files(device, self._root)]
-            note.write_text("\n".join([" ".join(on), *queues]), encoding="ascii")
+            if not note.exists():  # a killed process has left one of what there was before
+                note.write_text("\n".join([" ".join(on), *queues]), encoding="ascii")
         except OSError as error:
             raise TestbedError(f"port {device}: {note}: {error.strerror}") from error
         for name in on:

@@ -53,7 +53,7 @@ def _width_ns(seen: FlowView) -> int:
 
 
 def _parts(seen: FlowView, bin_ns: int) -> Array:
-    """Bytes per tenth of a bin; of narrower bins than `_width_ns` those of the first of the time, which suffice."""
+    """Bytes per tenth of a bin; of narrower bins than `_width_ns` as many as suffice, from the beginning."""
     rows, (start, end) = seen.into, seen.steady_ns
     end = min(end, start + _MAX_BINS * bin_ns)
     count, number, total = whole_bins(rows["time_ns"], rows["wire_bytes"], start, end, bin_ns // _BEGUN)

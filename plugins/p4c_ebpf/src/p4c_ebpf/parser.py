@@ -278,7 +278,7 @@ class Parser:
             if mine == 0:
                 continue
             own = name if mine == (1 << width) - 1 else f"({name} & {constant(mine)})"
-            tests.append(f"{own} == {constant(wanted & mine if mine != (1 << width) - 1 else wanted)}")
+            tests.append(f"{own} == {constant(wanted & mine)}")
         aim = self._aim(state, nexts, case)
         code.add(f"if ({' && '.join(reversed(tests)) or '1'})", f"\tgoto {aim};")
 

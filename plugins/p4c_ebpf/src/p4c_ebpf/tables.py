@@ -93,10 +93,10 @@ def _preset(program: Program, node: Node, table: Node) -> tuple[Action, tuple[in
     action = program.actions[number]
     data = [one.hexadecimal() for one in node.section("action_data")]
     if len(data) != len(action.params) or any(
-        not 0 <= value < 1 << p.width for value, p in zip(data, action.params, strict=True)
+        not -(1 << p.width - 1) <= value < 1 << p.width for value, p in zip(data, action.params, strict=True)
     ):
         table.fail(f"action {action.name}: parameters don't fit")
-    return action, tuple(data)
+    return action, tuple(value % (1 << p.width) for value, p in zip(data, action.params, strict=True))
 
 
 def _entries(program: Program, table: Node, keys: list[Key]) -> tuple[Preset, ...]:
@@ -112,6 +112,7 @@ def _entries(program: Program, table: Node, keys: list[Key]) -> tuple[Preset, ..
             first, second = {"exact": ("key", ""), "valid": ("key", ""), "lpm": ("key", "prefix_length"),
                              "ternary": ("key", "mask"), "range": ("start", "end")}.get(kind, ("key", ""))  # fmt: skip
             value = int(one[first].flag()) if kind == "valid" else one[first].hexadecimal()
+            value += (value < 0) << key.width  # of int<N>; a range of those is not taken
             other = 0
             if second:
                 other = one[second].number(0, 128) if kind == "lpm" else one[second].hexadecimal()
