@@ -25,11 +25,6 @@ def test_one_that_somebody_made_for_it_is_taken_when_it_is_empty(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == [workdir.MARK]
 
 
-def test_one_of_an_agent_before_there_were_marks_is_taken(tmp_path: Path) -> None:
-    (tmp_path / "lease-3" / "task").mkdir(parents=True)
-    workdir.own(tmp_path)
-
-
 @pytest.mark.parametrize("name", ["precious", "lease-", "lease-3"])
 def test_one_of_somebody_else_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("a file")

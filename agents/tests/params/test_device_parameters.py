@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl_agent.network import ethtool, netlink, qdisc
+from testctl_agent.network import ethtool, ethtool_netlink, netlink, qdisc
 from testctl_agent.network.routes import RTMSG, parse
 from testctl_agent.params.entity import Entity
 from testctl_agent.params.host import gro_flush, initcwnd, jitter, tso
@@ -140,7 +140,7 @@ def nic(monkeypatch: pytest.MonkeyPatch, state: dict[str, bool]) -> None:
     monkeypatch.setattr(ethtool, "set_feature", lambda device, name, on: state.update({{ethtool.GSO: "gso"}[name]: on}))
     monkeypatch.setattr(ethtool, "segmentation", lambda device: {name: state[key] for name, key in names.items()})
     monkeypatch.setattr(
-        ethtool, "set_segmentation", lambda device, wanted: state.update({names[n]: on for n, on in wanted.items()})
+        ethtool_netlink, "set_features", lambda device, wanted: state.update({names[n]: on for n, on in wanted.items()})
     )
 
 

@@ -16,7 +16,6 @@ from testctl_agent.system import durable
 ROOT = Path(__file__).parents[3]
 OWN = {
     "agents/src/testctl_agent/system/durable.py",
-    "agents/src/testctl_agent/engine/journal.py",  # syncs what it appends by itself
     "controller/src/testctl/system/temporary.py",  # a lock, which ends with its process
     "plugins/rack/src/testctl_rack/boot_once.py",  # runs alone on a host, and syncs by itself
     "plugins/rack/src/testctl_rack/mtls.py",  # raw files, which are read once, by the process that wrote them

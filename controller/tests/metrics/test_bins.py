@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from testctl.core.point import TimedFlow
 from testctl.curves import series
 from testctl.metrics import WIDTHS
-from testctl.metrics.core.bins import dense_bins, occupied_bins, whole_bins
+from testctl.metrics.core.bins import dense_bins, whole_bins
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.view import view
 from testctl.records import load_raw
 from testctl.records.schema import Ints
@@ -96,6 +97,6 @@ def test_limits_and_whole_bins() -> None:
     assert dense_bins(time_ns, amount, 10, 5, 25)[1].tolist() == [6, 8]
     count, number, total = whole_bins(time_ns, amount, 0, 29, 10)
     assert (count, number.tolist(), total.tolist()) == (2, [0, 1], [3, 12])
-    assert occupied_bins(time_ns, amount, -100, 10)[0].tolist() == [10, 11, 12]
+    assert walks().bins(time_ns, amount, -100, 10)[0].tolist() == [10, 11, 12]
     with pytest.raises(ValueError, match="want a bin width above 0 ns; got 0"):
         dense_bins(time_ns, amount, 0)

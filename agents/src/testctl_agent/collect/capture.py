@@ -32,10 +32,6 @@ _COUNTS = {
 }
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [FILE]
-
-
 def unavailable() -> str:
     """Why this collector is not available; "" if it is."""
     if LAB_FILE.exists() or which("tcpdump"):
@@ -100,6 +96,6 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
         return counts(printed, device)
 
     return ProgramTask(
-        name=NAME, argv=argv(options), workdir=workdir, read=read, outputs=files(options),
+        name=NAME, argv=argv(options), workdir=workdir, read=read, outputs=(FILE,),
         announcement=Announcement("stderr", "listening on"), settle_s=HANDED_OVER_S, stdout=FILE,
     )  # fmt: skip

@@ -40,10 +40,6 @@ _TIMESPEC = struct.Struct("@ll")
 _LOOK_S, _ANSWER_S = 0.005, 1.0
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return []
-
-
 def pack(kind: int, token: int, number: int, arrived_ns: int = 0, left_ns: int = 0) -> bytes:
     """A request, or a reply with the far clock's two times."""
     return _PACKET.pack(_MAGIC, kind, token, number, arrived_ns, left_ns)

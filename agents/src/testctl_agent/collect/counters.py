@@ -117,12 +117,8 @@ def snapshot(wanted: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
     return tables
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [BEFORE, AFTER]
-
-
 @dataclass
-class _CountersTask:
+class _CountersTask(Task):
     """A Task without a program: it reads the counters when it is started and when it is stopped."""
 
     wanted: tuple[str, ...]
@@ -139,9 +135,6 @@ class _CountersTask:
         self._write(BEFORE)
 
     def poll(self) -> bool:
-        return self.ended
-
-    def wait(self, timeout_s: float) -> bool:
         return self.ended
 
     def stop(self) -> None:

@@ -17,17 +17,13 @@ from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_links, ebpf_ports
-from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.task import Result, Task
 
 NAME = "link_origin"
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return []
-
-
 @dataclass
-class LinkOrigin:
+class LinkOrigin(Task):
     """A Task without a program.  start_ns: CLOCK_REALTIME."""
 
     device: str
@@ -44,17 +40,11 @@ class LinkOrigin:
     def poll(self) -> bool:
         return True
 
-    def wait(self, timeout_s: float) -> bool:
-        return True
-
     def stop(self) -> None:
         """What it wrote stays until the next start."""
 
     def result(self) -> Result:
         return {"origin_ns": self._given}
-
-    def files(self) -> list[str]:
-        return []
 
 
 def task(options: Mapping[str, Value], workdir: Path) -> LinkOrigin:

@@ -20,16 +20,12 @@ from testctl_agent.spec import p4_program
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ebpf_ports, layout, testbed_object
-from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.task import Result, Task
 
 NAME = "p4_state"
 FILE = "p4_state.json"
 MOST_CELLS = 1 << 16
 """Of a register or a counter, that are read."""
-
-
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [FILE]
 
 
 def cells(fd: int, array: layout.Cells) -> dict[str, int] | dict[str, list[int]]:
@@ -44,7 +40,7 @@ def cells(fd: int, array: layout.Cells) -> dict[str, int] | dict[str, list[int]]
 
 
 @dataclass
-class P4State:
+class P4State(Task):
     """A Task without a program: it reads when it is stopped.
 
     program  the key of the one that was compiled (spec/p4_program.py)
@@ -60,9 +56,6 @@ class P4State:
 
     def poll(self) -> bool:
         return self._read >= 0
-
-    def wait(self, timeout_s: float) -> bool:
-        return self.poll()
 
     def stop(self) -> None:
         if self._read >= 0:

@@ -22,10 +22,6 @@ FILE = "port_queue.bin"
 LAB_FILE = Path("/proc/testctl_port")
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [FILE]
-
-
 def task(options: Mapping[str, Value], workdir: Path) -> LabRecorder:
     """Options: devices ("a,b"), the switch's in the order of its ports."""
     devices = str(need(options, "devices", NAME)).split(",")

@@ -26,16 +26,12 @@ NAME = "tcp_events"
 FILE = "tcp_events.bin"
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [FILE]
-
-
 def _result(counts: Counts, offset_ns: int) -> Result:
     return {"layout": LAYOUT, "records": counts.events, "lost": counts.lost, "clock_offset_ns": offset_ns}
 
 
 @dataclass
-class _LabTask:
+class _LabTask(Task):
     """A Task without a program: the kernel records."""
 
     workdir: Path
@@ -49,9 +45,6 @@ class _LabTask:
 
     def poll(self) -> bool:
         return self.counts is not None
-
-    def wait(self, timeout_s: float) -> bool:
-        return self.poll()
 
     def stop(self) -> None:
         if self.counts is None:
@@ -105,6 +98,6 @@ def task(options: Mapping[str, Value], workdir: Path) -> Task:
 
     argv = tgen.drain(load.map_info(trace.ring.fd).id, EVENT_BYTES, workdir / FILE)
     return _BpfTask(
-        name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=files(options),
+        name=NAME, argv=argv, workdir=workdir, read=written(NAME, workdir / FILE), outputs=(FILE,),
         announcement=tgen.READY, trace=trace,
     )  # fmt: skip

@@ -32,10 +32,6 @@ _ON, _LOST = "telemetry_on", "telemetry_lost"
 _TRIES = 20
 
 
-def files(options: Mapping[str, Value]) -> list[str]:
-    return [FILE]
-
-
 def clock_offset_ns() -> int:
     """CLOCK_REALTIME minus CLOCK_MONOTONIC, corrected for the time between two readings.
 

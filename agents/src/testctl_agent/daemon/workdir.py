@@ -20,15 +20,14 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 def own(folder: Path) -> None:
     """Make the directory, or take one that is its own already.  Raises TestbedError.
 
-    Its own: of this user, writable by nobody else, and marked, or with nothing in it but what agents before there
-    were marks have left.
+    Its own: of this user, writable by nobody else, and marked or empty.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _check(folder)
         mark = folder / MARK
         if not mark.is_file() or mark.is_symlink():
-            strangers = sorted(path.name for path in folder.iterdir() if not _left(path))
+            strangers = sorted(path.name for path in folder.iterdir())
             if strangers:
                 raise TestbedError(
                     f"{folder}: want the agent's own working directory, empty or with its file {MARK}; got one with "
@@ -46,9 +45,3 @@ def _check(folder: Path) -> None:
     if status.st_mode & _OTHERS_WRITE:
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
         raise TestbedError(f"{folder}: want a working directory that nobody else may write to (0700); got mode {mode}")
-
-
-def _left(path: Path) -> bool:
-    """Whether a file is left by an agent: the directory of a lease, of its user."""
-    status = path.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and LEASE.fullmatch(path.name) is not None

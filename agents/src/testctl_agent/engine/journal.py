@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
+from testctl_agent.system import durable
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 Mark = Literal["applied", "restoring"]
@@ -128,7 +129,7 @@ class Journal:
             fresh = not self.path.exists()
             self._append("".join(map(_line, known)).encode(), os.O_CREAT)
             if fresh:
-                self._sync_folder()
+                durable.sync(self.path.parent)
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error
 
@@ -165,27 +166,14 @@ class Journal:
             os.ftruncate(file, size)
         return size
 
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
     def keep(self, entries: Sequence[Entry | Unreadable]) -> None:
         """Remove all other entries, atomically and durably."""
         if not entries and not self.path.exists():
             return
         try:
             if entries:
-                fresh = self.path.with_suffix(".new")
-                with fresh.open("w", encoding="utf-8") as file:
-                    file.write("".join(map(_line, entries)))
-                    file.flush()
-                    os.fsync(file.fileno())
-                fresh.replace(self.path)
+                durable.write(self.path, "".join(map(_line, entries)).encode(), 0o600)
             else:
-                self.path.unlink(missing_ok=True)
-            self._sync_folder()
+                durable.remove(self.path)
         except OSError as error:
             raise ApplyError(f"{self.path}: the journal can't be written: {error.strerror}") from error

@@ -34,16 +34,6 @@ _MAGIC = b"tprb"
 _LOOK_S, _MIN_WAIT_S = 0.005, 0.1
 
 
-def unavailable() -> str:
-    """Why this generator is not available; "" when it is."""
-    return ""
-
-
-def refuses(options: Mapping[str, Value]) -> list[str]:
-    """The reason why it supports no option of a flow: it makes no flow."""
-    return ["generator: probe tries a path, and carries no flow"]
-
-
 @dataclass(frozen=True)
 class Message:
     """One packet.  size: of the requested reply, or of the received request (IP packet, bytes)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Mapping
 
 from testctl_agent.network import ethtool_netlink as nic
 from testctl_agent.spec.errors import TestbedError
@@ -64,8 +63,3 @@ def segmentation(device: str) -> dict[str, bool]:
     kinds = {name: known[name] for name in _SEGMENTATION if name in known}
     any_free = any(kind.can_change for kind in kinds.values())
     return {name: kind.on for name, kind in kinds.items() if kind.can_change or not any_free}
-
-
-def set_segmentation(device: str, wanted: Mapping[str, bool]) -> None:
-    """Switch kinds of TSO; TestbedError when the device keeps one as it was."""
-    nic.set_features(device, wanted)

@@ -99,6 +99,7 @@ def read(data: bytes) -> Distribution:
         raise ValueError(f"line {last}: {error}") from error
 
 
+@functools.lru_cache(maxsize=64)
 def parse(text: str) -> Distribution:
     """The distribution of its text, "0B:0 10kB:0.15 1MB:1".  Raises ValueError "want …; got …"."""
     points: list[tuple[int, float]] = []
@@ -109,12 +110,6 @@ def parse(text: str) -> Distribution:
         points.append(_point(size, share))
         _check_next(points)
     return _whole(points)
-
-
-@functools.lru_cache(maxsize=64)
-def parsed(text: str) -> Distribution:
-    """parse(), remembered."""
-    return parse(text)
 
 
 def fixed(size: int) -> Distribution:
@@ -241,7 +236,7 @@ def _drawn(
     arrivals, wide, conns = shape
     import random  # for flows that make requests
 
-    source, distribution = random.Random(stream), parsed(sizes)
+    source, distribution = random.Random(stream), parse(sizes)
     drawn, at_s = [], 0.0
     for arrival in range(arrivals):
         unit = -math.log(1.0 - source.random())

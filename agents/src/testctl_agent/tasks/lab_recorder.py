@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testctl_agent.spec.errors import TestbedError
-from testctl_agent.tasks.task import Result
+from testctl_agent.tasks.task import Result, Task
 
 _COUNTS_BYTES = 4096
 
 
 @dataclass
-class LabRecorder:
+class LabRecorder(Task):
     """A Task without a program.
 
     name       who it is in an error
@@ -57,9 +57,6 @@ class LabRecorder:
 
     def poll(self) -> bool:
         return bool(self._counts)
-
-    def wait(self, timeout_s: float) -> bool:
-        return self.poll()
 
     def stop(self) -> None:
         if self._fd < 0:

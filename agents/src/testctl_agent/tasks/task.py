@@ -30,23 +30,25 @@ class Task(Protocol):
 
     start   returns when it is ready; TestbedError when it can't be
     poll    whether it has ended
-    wait    until it has ended, at most so long; whether it has
+    wait    until it has ended, at most so long; whether it has: by default it asks once
     stop    ask it to end, and wait for that
     result  its data; TestbedError when it failed or still runs
-    files   names of what it writes below its working directory
+    files   names of what it writes below its working directory; by default none
     """
 
     def start(self) -> None: ...
 
     def poll(self) -> bool: ...
 
-    def wait(self, timeout_s: float) -> bool: ...
+    def wait(self, timeout_s: float) -> bool:
+        return self.poll()
 
     def stop(self) -> None: ...
 
     def result(self) -> Result: ...
 
-    def files(self) -> list[str]: ...
+    def files(self) -> list[str]:
+        return []
 
 
 @dataclass(frozen=True)

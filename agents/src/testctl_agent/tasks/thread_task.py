@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from testctl_agent.spec.errors import TestbedError, TestctlError
-from testctl_agent.tasks.task import END_S, READY_S, Result
+from testctl_agent.tasks.task import END_S, READY_S, Result, Task
 
 Work = Callable[["Running"], Result]
 
@@ -22,7 +22,7 @@ class Running:
 
 
 @dataclass
-class ThreadTask:
+class ThreadTask(Task):
     """A TestctlError or OSError of the function is raised by start() or result().
 
     name     who it is in an error
@@ -75,6 +75,3 @@ class ThreadTask:
         if self._result is None:
             raise TestbedError(f"{self.name}: ended without a result")
         return self._result
-
-    def files(self) -> list[str]:
-        return []

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.metrics.core.clocks import apart
+from testctl.metrics.core.native import walks
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, Rows, rows_of, view
-from testctl.metrics.goodput import covered_bytes
 from testctl.records import Records
 from testctl.records.schema import Ints
 
@@ -50,12 +50,12 @@ def last_new(arrived: Rows) -> int:
     start, end = arrived.start, arrived.end
     if _new(start[:-1], end[:-1], int(start[-1]), int(end[-1])):
         return len(arrived) - 1
-    total = covered_bytes(start, end)
+    total = walks().covered(start, end)
     low, high, step = 0, len(arrived) - 1, 1  # all has arrived with `high`
     while low < high:
         middle = max(high - step, (low + high) // 2)  # mostly it is among the last ones
         step *= 2
-        if covered_bytes(start[: middle + 1], end[: middle + 1]) == total:
+        if walks().covered(start[: middle + 1], end[: middle + 1]) == total:
             high = middle
         else:
             low = middle + 1
@@ -67,4 +67,4 @@ def _new(start: Ints, end: Ints, first: int, last: int) -> bool:
     over = (start < last) & (end > first)
     if not over.any():
         return True
-    return covered_bytes(np.maximum(start[over], first), np.minimum(end[over], last)) < last - first
+    return walks().covered(np.maximum(start[over], first), np.minimum(end[over], last)) < last - first

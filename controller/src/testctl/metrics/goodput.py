@@ -10,7 +10,6 @@ from testctl.metrics.core.native import walks
 from testctl.metrics.core.spec import NAN, MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import FlowView, Rows, view
 from testctl.records import Records
-from testctl.records.schema import Ints
 
 SPEC = MetricSpec(
     name="goodput",
@@ -26,12 +25,7 @@ SPEC = MetricSpec(
 
 def unique_bytes(rows: Rows) -> int:
     """Bytes that the packets cover together."""
-    return covered_bytes(rows.start, rows.end) if len(rows) else 0
-
-
-def covered_bytes(start: Ints, end: Ints) -> int:
-    """Bytes of intervals that are not empty, each counted once; at least one interval."""
-    return walks().covered(start, end)
+    return walks().covered(rows.start, rows.end) if len(rows) else 0
 
 
 @once
@@ -56,5 +50,5 @@ def _rate(seen: FlowView, start: int, end: int) -> float:
         return NAN
     arrived = seen.arrived
     before = int(np.searchsorted(arrived["time_ns"], start, side="right"))
-    first = covered_bytes(arrived.start[:before], arrived.end[:before]) if before else 0
+    first = walks().covered(arrived.start[:before], arrived.end[:before]) if before else 0
     return (arrived_bytes(seen) - first) * 8e9 / (end - start)

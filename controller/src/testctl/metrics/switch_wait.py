@@ -53,7 +53,7 @@ def _waits(point: Point, passage: Passage) -> Ints:
     rate, delay, framing, shaken = (
         port_setting(point, passage.switch, onward, name) for name in ("rate", "delay", "framing", "jitter")
     )
-    sent = passage.sent
+    sent = passage.rows.sent_on
     if rate in (None, schedule.NONE) or isinstance(delay, str) or shaken not in (None, jitter.NONE) or not len(sent):
         return np.empty(0, np.int64)
     if sent["fate"].any():

@@ -77,7 +77,7 @@ def add_background(plan: WrittenPlan, point: Point, ports: tuple[int, int]) -> P
         rate = port_link(point, source.switch, source.neighbour).mean_bps(0, length_ns)
         if not rate:
             _refuse(plan, source, "want a rate of the port, which the load is a share of; got none")
-        mean = workload.parsed(load.sizes).mean
+        mean = workload.parse(load.sizes).mean
         arrivals = load.load * rate / 8 / mean
         count = round(arrivals * length_ns / 1e9)
         if count < 1:

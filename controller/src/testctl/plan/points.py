@@ -161,5 +161,5 @@ def _with_rate(flow: PointFlow, point: Point) -> PointFlow:
     rates = path_rates(point, flow, back=flow.reversed)
     if not flow.asks or load is None or sizes is None or "arrival_rate" in flow.options or not rates:
         return flow
-    rate = float(load) * min(rates.values()) / 8 / workload.parsed(str(sizes)).mean / workload.fanout(flow.options)
+    rate = float(load) * min(rates.values()) / 8 / workload.parse(str(sizes)).mean / workload.fanout(flow.options)
     return replace(flow, options={**flow.options, "arrival_rate": round(rate, 6)})

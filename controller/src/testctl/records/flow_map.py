@@ -77,13 +77,3 @@ class FlowMap:
         flow = np.repeat(np.arange(len(self.names), dtype=np.int16), self.numbered)
         first = np.cumsum(self.numbered) - self.numbered
         return flow, (np.arange(len(flow)) - np.repeat(first, self.numbered)).astype(np.int16)
-
-    def direction(self, flow: Array, src: Array, dst: Array) -> Array:
-        """0 where a packet goes `from` -> `to` of its flow, 1 the other way, -1 neither."""
-        if not self.names:
-            return np.full(len(flow), -1, np.int8)
-        source, sink = self.source[flow], self.sink[flow]
-        way = np.full(len(flow), -1, np.int8)
-        way[(src == sink) & (dst == source)] = 1
-        way[(src == source) & (dst == sink)] = 0
-        return way

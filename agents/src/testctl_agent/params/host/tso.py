@@ -12,7 +12,7 @@ veth that sends segments whole but has no GSO reads that with "gso:off": which a
 
 from __future__ import annotations
 
-from testctl_agent.network import ethtool
+from testctl_agent.network import ethtool, ethtool_netlink
 from testctl_agent.params.devices import gather, spread, unavailable_on
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.param import ParamSpec
@@ -50,7 +50,7 @@ def _apply(device: str, value: Value) -> None:
         gso = bool(value) if veth else None
     if gso is not None:
         ethtool.set_feature(device, ethtool.GSO, gso)
-    ethtool.set_segmentation(device, state)
+    ethtool_netlink.set_features(device, state)
 
 
 def read(entity: Entity, name: str) -> Value:

@@ -17,7 +17,7 @@ from testctl.curves.core.registry import curves
 from testctl.curves.core.spec import CurveSpec, Line
 from testctl.curves.core.thin import m4
 from testctl.curves.core.window import LONGEST_NS, Window, round_width
-from testctl.metrics.core.bins import occupied_bins
+from testctl.metrics.core.bins import whole_bins
 from testctl.metrics.core.memo import forget, once
 from testctl.metrics.core.view import view
 from testctl.records import Records
@@ -162,8 +162,7 @@ def far_apart(values: Sequence[Array]) -> bool:
 
 def rate_bins(line: Line, width_ns: int, start_ns: int, count: int) -> Array:
     """Rate in bit/s of `count` bins [start + i * width, …) of a line of bytes."""
-    low, high = np.searchsorted(line.time_ns, [start_ns, start_ns + count * width_ns])
-    number, sums = occupied_bins(line.time_ns[low:high], line.value[low:high], start_ns, width_ns)
+    _, number, sums = whole_bins(line.time_ns, line.value, start_ns, start_ns + count * width_ns, width_ns)
     rate = np.zeros(count)
     rate[number] = sums * (8e9 / width_ns)
     return rate

@@ -18,14 +18,6 @@ from testctl.metrics.core.view import FlowView
 from testctl.records.schema import Array, Ints
 
 
-def occupied_bins(time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
-    """(number of each bin that holds something, ascending; sum of `amount` in it).
-
-    time_ns ascending; bin k is [start_ns + k * bin_ns, start_ns + (k + 1) * bin_ns).
-    """
-    return walks().bins(time_ns, amount, start_ns, bin_ns)
-
-
 def dense_bins(
     time_ns: Ints, amount: Array, bin_ns: int, start_ns: int | None = None, end_ns: int | None = None
 ) -> tuple[Ints, Ints]:
@@ -44,7 +36,7 @@ def dense_bins(
     last = end_ns - 1 if end_ns is not None else (int(time_ns[-1]) if len(time_ns) else start_ns - 1)
     count = max((last - start_ns) // bin_ns + 1, 0)
     sums = np.zeros(count, np.int64)
-    number, total = occupied_bins(time_ns, amount, start_ns, bin_ns)
+    number, total = walks().bins(time_ns, amount, start_ns, bin_ns)
     sums[number] = total
     return start_ns + bin_ns * np.arange(count + 1, dtype=np.int64), sums
 
@@ -53,7 +45,7 @@ def whole_bins(time_ns: Ints, amount: Array, start_ns: int, end_ns: int, bin_ns:
     """(number of whole bins in [start_ns, end_ns), the occupied ones, their sums)."""
     count = max((end_ns - start_ns) // bin_ns, 0)
     low, high = np.searchsorted(time_ns, [start_ns, start_ns + count * bin_ns])
-    number, total = occupied_bins(time_ns[low:high], amount[low:high], start_ns, bin_ns)
+    number, total = walks().bins(time_ns[low:high], amount[low:high], start_ns, bin_ns)
     return count, number, total
 
 

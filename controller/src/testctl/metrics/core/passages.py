@@ -51,10 +51,6 @@ class Passage:
         return len(self.rows) - len(twice) + int(np.unique(kinds, axis=1).shape[1])
 
     @property
-    def sent(self) -> Rows:
-        return self.rows.sent_on
-
-    @property
     def queued(self) -> Rows:
         """Packets that came to the port's queue (or met a full one)."""
         return self.rows.where(self.rows["queue_bytes"] >= 0) if len(self.rows) else self.rows
@@ -103,5 +99,5 @@ def covered(flow: FlowView) -> bool:
 
 def residence(passage: Passage) -> tuple[Ints, Ints]:
     """(arrival, departure - arrival) in ns of every packet that was sent on."""
-    sent = passage.sent
+    sent = passage.rows.sent_on
     return sent["time_ns"], np.asarray(sent["left_ns"] - sent["time_ns"])

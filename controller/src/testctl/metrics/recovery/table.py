@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pyarrow as pa
 
 from testctl.metrics.core.memo import once
@@ -13,15 +15,11 @@ from testctl.metrics.recovery.state_machine import Walk, walk
 from testctl.metrics.recovery.trace import traces
 from testctl.records import Records
 
-_TEXT = ("flow", "entered_by", "exited_by", "limit", "sent", "sent_first_round", "window_source")
-_INT64 = (
-    "conn first_dup_row entry_row first_retrans_row exit_row first_dup_ns entry_ns exit_ns una point flight_bytes mss "
-    "dup_acks acks segments_sent new_segments first_new_ns retransmissions burst_max silence_ns silent_acks "
-    "prr_delivered prr_out prr_over lost_retransmissions resent timeouts pipe_entry pipe_exit cwnd_min cwnd_exit "
-    "ssthresh"
-)
+_ARROW = {"str": pa.string(), "int": pa.int64()}
 
-RECOVERIES = pa.schema([*((name, pa.string()) for name in _TEXT), *((name, pa.int64()) for name in _INT64.split(" "))])
+RECOVERIES = pa.schema(
+    [(column.name, arrow) for kind, arrow in _ARROW.items() for column in fields(Recovery) if column.type == kind]
+)
 """Times in ns relative to T0, rows are row numbers of the packets table; -1 not known, or there is none.
 
 entered_by         dupacks: three duplicate ACKs or more than two segments SACKed; early: fewer; timeout;

@@ -102,7 +102,7 @@ def _loads(point: Point) -> dict[str, tuple[float, list[PointFlow]]]:
     for flow in point.flows:
         if not flow.asks or "arrival_rate" not in flow.options or "sizes" not in flow.options:
             continue
-        mean = workload.parsed(str(flow.options["sizes"])).mean * workload.fanout(flow.options)
+        mean = workload.parse(str(flow.options["sizes"])).mean * workload.fanout(flow.options)
         bits = float(flow.options["arrival_rate"]) * mean * 8
         for link, rate in path_rates(point, flow, back=flow.reversed).items():
             load, flows = loads.get(link, (0.0, []))

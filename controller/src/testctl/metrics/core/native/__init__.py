@@ -103,7 +103,10 @@ class Walks:
         return back[:count], rtt[:count], conn[:count]
 
     def bins(self, time_ns: Ints, amount: Array, start_ns: int, bin_ns: int) -> tuple[Ints, Ints]:
-        """(number of each bin that holds something, sum of `amount` in it)."""
+        """(number of each bin that holds something, ascending; sum of `amount` in it).
+
+        time_ns ascending; bin k is [start_ns + k * bin_ns, start_ns + (k + 1) * bin_ns).
+        """
         amounts = np.ascontiguousarray(amount, np.int32 if amount.dtype == np.int32 else np.int64)
         number, total = np.empty(len(time_ns), np.int64), np.empty(len(time_ns), np.int64)
         count = self._library.walks_bins(
@@ -113,7 +116,7 @@ class Walks:
         return number[:count], total[:count]
 
     def covered(self, start: Ints, end: Ints) -> int:
-        """Bytes of intervals, each counted once."""
+        """Bytes of intervals that are not empty, each counted once; at least one interval."""
         late = np.empty(len(start), np.int64)
         late = late[: self._library.walks_late(*_ints(start), _n(len(start)), _at(late))]
         order = late[np.argsort(start[late], kind="stable")]
