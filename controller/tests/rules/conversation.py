@@ -119,6 +119,4 @@ def _set(row: dict[str, Any], key: str, value: str) -> None:
 def found(rule: str, text: str, *, host: str = "a", **more: Any) -> Found:
     """What a rule finds at a host."""
     made = records(text, **more)
-    traces = [trace_of(made, "f", end) for end in (0, 1)]
-    mine, other = traces if host == "a" else traces[::-1]
-    return rules()[rule].found(mine, other if len(other) else None)
+    return rules()[rule].found(trace_of(made, "f", "ab".index(host)))

@@ -317,7 +317,7 @@ def test_a_host_is_judged_once_with_its_first_flow(names: str, wrong: int) -> No
     made = records(COUNTED, counters={"a": {"snmp": COUNTERS | {"Tcp.RetransSegs": 9}}})
     flows = [TimedFlow(name, "a", "b", server_port=5001, client_port=40000) for name in names]
     made = replace(made, point=replace(made.point, flows=tuple(flows)))
-    assert rules()["kernel-counts"].found(trace_of(made, "f", 0), None).count == wrong
+    assert rules()["kernel-counts"].found(trace_of(made, "f", 0)).count == wrong
 
 
 @pytest.mark.parametrize(("longer", "wrong"), [(0, 1), (20, 0)])
@@ -327,7 +327,7 @@ def test_marks_are_counted_apart_for_ipv6(longer: int, wrong: int) -> None:
     sizes = pa.array([size + longer for size in made.packets["wire_bytes"].to_pylist()], pa.int32())
     packets = made.packets.set_column(place, "wire_bytes", sizes)
     trace = trace_of(replace(made, packets=packets, memo={}), "f", 0)
-    assert rules()["kernel-counts"].found(trace, None).count == wrong
+    assert rules()["kernel-counts"].found(trace).count == wrong
 
 
 def test_each_segment_of_an_aggregate_that_arrives_is_counted() -> None:

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from testctl_agent.spec.untrusted import words
 
 from testctl.records.errors import RecordsError
-from testctl.records.schema import LATER_COLUMNS, completed
 from testctl.system.memory import spare_bytes
 
 _CODE_BYTES = 4
@@ -40,13 +39,6 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.S
             _check(path, len(column), longest)
             table = table.set_column(index, name, column.cast(kinds[name]))
     return table if columns is None else table.select(list(columns))
-
-
-def read_records(path: Path, schema: pa.Schema) -> pa.Table:
-    """The columns of a schema; an earlier run's file may lack LATER_COLUMNS.  Raises as read_parquet does."""
-    there = pq.read_schema(path).names
-    names = [name for name in schema.names if name in there or name not in LATER_COLUMNS]
-    return completed(read_parquet(path, names, schema), schema)
 
 
 def open_parquet(path: Path, columns: Sequence[str] | None = None, becomes: pa.Schema | None = None) -> pq.ParquetFile:

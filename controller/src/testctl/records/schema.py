@@ -208,9 +208,6 @@ Of a capture: cwnd is what it must have been at least, the pipe after a transmis
 ssthresh is unknown; packets are bytes / the largest packet's payload, rounded up.
 """
 
-LATER_COLUMNS = {**ACCURATE_ECN, **dict.fromkeys(SENDER_COLUMNS, -1)}
-"""Columns that records of earlier runs lack, and the value that they have there."""
-
 REQUESTS = pa.schema(
     [
         ("flow", NAMES),
@@ -260,15 +257,6 @@ def table_of(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
         ],
         schema=schema,
     )
-
-
-def completed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table of an earlier run with the LATER_COLUMNS that it lacks; other tables are unchanged."""
-    for place, field in enumerate(schema):
-        if field.name in LATER_COLUMNS and field.name not in table.schema.names:
-            column = pa.array(np.full(table.num_rows, LATER_COLUMNS[field.name])).cast(field.type)
-            table = table.add_column(place, field, column)
-    return table
 
 
 def taken(column: pa.ChunkedArray, index: Ints) -> Array:

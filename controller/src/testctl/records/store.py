@@ -34,7 +34,6 @@ from testctl.records.schema import (
     Array,
     Ints,
     codes_of,
-    completed,
     names_column,
     numbers_of,
     others,
@@ -278,7 +277,6 @@ def _table(path: Path, schema: pa.Schema) -> pa.Table:
         table = cleaned(read_parquet(path, becomes=schema))
     except (OSError, pa.ArrowException) as error:
         raise RecordsError(path, f"can't be read as Parquet: {error}") from error
-    table = completed(table, schema)
     if table.schema.names != schema.names:
         raise RecordsError(path, f"want the columns {', '.join(schema.names)}; got {', '.join(table.schema.names)}")
     try:

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 _INITIAL, _VALUES = 5, 8
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()

@@ -24,7 +24,7 @@ _COUNTERS = (("accecn_e0", 2, 1), ("accecn_ce", CE, 0), ("accecn_e1", 1, 1))
 """Column, ECN field and initial value."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()

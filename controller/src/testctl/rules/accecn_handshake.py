@@ -23,7 +23,7 @@ _FLAGS = np.array([0b010, 0b011, 0b100, 0b110])
 """AE, CWR and ECE for Not-ECT, ECT(1), ECT(0) and CE: tables 2 and 3."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     if not ecn.accurate.any():
         return Found()

@@ -18,7 +18,7 @@ SPEC = RuleSpec(
 _LIMIT_NS = 500_000_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     there = trace.arrived_to
     came = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt) & ~trace.refused
     answer = trace.reached(trace["ack"], trace.acks, there, came)

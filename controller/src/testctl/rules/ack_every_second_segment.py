@@ -22,7 +22,7 @@ _INITIAL = 536
 """What a receiver takes for a full segment until a longer one comes (TCP_MSS_DEFAULT)."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     mss = trace.peer_mss
     came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
     there = trace.arrived_to

@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     there = trace.arrived_to
     gap = (trace.rcv_nxt > NEVER) & (trace.seen > trace.rcv_nxt)
     fills = ~trace.refused & ~trace.out & trace.data & trace.from_syn & gap & (there > trace.rcv_nxt)

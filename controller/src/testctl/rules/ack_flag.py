@@ -17,7 +17,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     syn = trace.has(SYN)
     broken = trace.out & ~trace.has(ACK) & ~trace.has(RST) & ~syn
     return where(broken, lambda row: f"sends {trace['seq'][row]} without an ACK")

@@ -17,7 +17,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     less = trace.acks & trace.from_syn & ~trace.refused & (trace["ack"] < trace.rcv_nxt)
     earlier = trace.settled(trace.arrived_to, trace.at_once_ns, less)
     return where(

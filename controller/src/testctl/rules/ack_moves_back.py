@@ -16,7 +16,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     broken = trace.acks & (trace["ack"] < trace.acked)
     return where(
         broken,

@@ -20,7 +20,7 @@ _LIMIT_NS = 500_000_000
 """The most that an ACK may be delayed: the sentence asks for none at once."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     below = trace["seq"] + trace["length"] <= trace.rcv_nxt
     old = trace.repeated & trace.from_syn & (trace.rcv_nxt > NEVER) & below & ~trace.refused
     answer = trace.following(trace.acks, old)

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER)
     if not came.any() or trace.option("lowat", "auto") != 1 or kernel(trace) < (6, 6):
         return NOTHING

@@ -18,7 +18,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     return where(
         trace.acks & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace["ack"] > trace.rcv_nxt),
         lambda row: f"acknowledges {trace['ack'][row]}, but only up to {trace.rcv_nxt[row]} had arrived",

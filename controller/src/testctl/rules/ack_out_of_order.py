@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 _COMPRESSED_BEHIND = 3
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     gap = (
         ~trace.refused
         & ~trace.out

@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     seq = trace["seq"]
     apart = trace.out & trace.pure_ack & trace.from_syn & (trace.nxt > NEVER) & (seq != trace.nxt)
     if not apart.any():

@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     # A keepalive or window probe is a pure ACK too, with a number below the next.
     pure = trace.out & trace.pure_ack & (trace["seq"] >= trace.nxt)
     edge, last = trace.limit, trace.latest(trace.acks, pure)

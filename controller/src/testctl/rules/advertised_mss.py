@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 _ETHERNET = 14
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     bare = trace.out & trace.pure_ack & (trace["sack1_end"] < 0)
     for counter in ("accecn_e0", "accecn_ce", "accecn_e1"):  # of an option that not all segments have
         bare = bare & (trace[counter] < 0)

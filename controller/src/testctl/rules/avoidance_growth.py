@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 _AT_LEAST_RENO = ("reno", "dctcp", "westwood", "scalable", "yeah")
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.partition("_")[0] not in _AT_LEAST_RENO:
         return undecided(f"{trace.cc or 'the congestion control'} grows in a way of its own")
     events = Events(trace)

@@ -18,7 +18,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     beyond = trace.acks & trace.data & ~trace.has(SYN) & (trace.end > trace.edge) & (trace.edge > NEVER)
     if not beyond.any():
         return NOTHING

@@ -35,7 +35,7 @@ FIN-WAIT-2: it is in TIME-WAIT then, or CLOSED.
 """
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     taken = samples(trace, states=tuple(_NAMES))
     rows, state = taken["row"], taken["state"]
     own, theirs = trace.out & trace.has(FIN), ~trace.out & trace.has(FIN)

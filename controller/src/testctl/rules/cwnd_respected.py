@@ -31,7 +31,7 @@ _BYTES = 44
 """Bits of a byte's number in a connection."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     sends = events.kind("send", "retransmit")
     rto_us = events["srtt_us"] + _ALMOST * rto_min_ns(trace) // 1000

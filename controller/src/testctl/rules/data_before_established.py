@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     fast_open = trace.anywhere(trace.has(SYN) & trace.data)
     return where(
         np.asarray(trace.out & trace.data & trace.from_syn & ~fast_open & (trace.una < 0)),

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not trace.dctcp:
         return Found()
     data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)

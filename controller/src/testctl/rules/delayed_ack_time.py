@@ -28,7 +28,7 @@ _SETTLED = 8
 """Arrivals after which it no longer matters what it was before."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     taken = samples(trace, "ato", "rto")
     longest = _MOST_MS if kernel(trace) >= (6, 12) else 1 << 20
     most = np.full(len(taken["row"]), longest)

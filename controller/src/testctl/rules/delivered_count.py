@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     at, rows = events.alone
     off = events["delivered"][at] - (trace.board.delivered_segments + _twice(trace))[rows]

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     twice = sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[twice], sacks.start[twice], sacks.end[twice]

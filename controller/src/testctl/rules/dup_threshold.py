@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if rack(trace):
         return undecided("losses are detected by time")
     if not trace.board.again.any():

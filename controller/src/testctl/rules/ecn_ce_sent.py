@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     return where(
         np.asarray(trace.out & (trace["ecn"] == CE)),
         lambda row: f"sends {trace['seq'][row]} with CE",

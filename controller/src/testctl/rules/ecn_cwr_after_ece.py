@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     echo = ~trace.out & trace.has(ECE) & ((trace["flags"] & (SYN | RST)) == 0) & ecn.classic
     if not echo.any():

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     cwr = trace.out & trace.has(CWR) & ((trace["flags"] & (SYN | RST)) == 0)
     old = ~trace.data | (trace.end <= trace.nxt)

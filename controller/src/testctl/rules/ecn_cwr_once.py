@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     """A window is reduced "for any reason", and once for a window of data: CDG does so for a delay, which no packet
     shows, and Linux for a full queue of the host's own.  So one without a reason to be seen is no fault alone."""
     ecn = ecn_of(trace)

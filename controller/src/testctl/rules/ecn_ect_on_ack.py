@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     return where(
         np.asarray(trace.out & ecn.classic & ~ecn.every_packet & trace.pure_ack & (trace["ecn"] > 0)),

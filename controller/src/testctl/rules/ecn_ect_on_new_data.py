@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     if not (ecn.classic | ecn.accurate).any():
         return NOTHING

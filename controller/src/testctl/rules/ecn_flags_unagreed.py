@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     ecn = ecn_of(trace)
     flags = trace.has(ECE) | trace.has(CWR) | (trace["ae"] != 0)
     return where(

@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     syn, both = trace.has(SYN), trace.has(ECE) & trace.has(CWR)
     agrees = trace.out & syn & trace.has(ACK) & trace.has(ECE) & ~trace.has(CWR)
     if not agrees.any():

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     time = trace["time_ns"]
     threshold = max(3, sysctl(trace, "tcp_reordering", 3))

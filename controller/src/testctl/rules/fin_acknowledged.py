@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 _LIMIT_NS = 500_000_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     fin = ~trace.out & trace.has(FIN)
     came = ~trace.out & trace.from_syn & (trace.arrived_to > trace.rcv_nxt)
     end = np.maximum(trace.highest(trace.end, fin, came), np.where(fin, trace.end, NEVER))

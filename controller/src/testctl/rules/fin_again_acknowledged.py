@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 _LIMIT_NS = 500_000_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     again = ~trace.out & trace.has(FIN) & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.end <= trace.rcv_nxt)
     if not again.any():
         return NOTHING

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     fin = trace.out & trace.has(FIN)
     sent = trace.out & (trace.data | fin) & ~trace.has(RST)
     sent[: int(np.argmax(fin)) + 1] = False  # up to the first FIN

@@ -26,7 +26,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not sysctl(trace, "tcp_frto", 2) or sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("F-RTO is not in use (net.ipv4.tcp_frto), or the MTU is probed")
     if trace.option("send_buffer", "none") not in ("none", None):

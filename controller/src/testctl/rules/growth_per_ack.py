@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.startswith("bbr"):
         return undecided("bbr restores the window that it had before it probed for the RTT")
     events = Events(trace)

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     counts = _counts(trace)
     taken = samples(trace, *counts)
     rows = taken["row"]

@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     data = new_data(trace) & trace.from_syn
     sent = segments_sent(trace)
     several = data & (sent > 1)

@@ -51,20 +51,15 @@ class Verdict:
 def judged(records: Records, names: tuple[str, ...] = ()) -> Iterator[Verdict]:
     """Every rule (of these names, or all) over every end of a flow that was captured."""
     for flow in records.point.flows:
-        traces = [
-            trace_of(records, flow.name, end) if records.recorded(host, "capture") else None
-            for end, host in enumerate(flow.ends)
-        ]
-        for trace, other in (traces, traces[::-1]):
-            if trace is None or not len(trace):
+        for end, host in enumerate(flow.ends):
+            if not records.recorded(host, "capture") or not len(trace := trace_of(records, flow.name, end)):
                 continue
             for name, rule in rules().items():
                 if not names or name in names:
                     why = records.outcome.unjudged.get(flow.name) or (
                         _BY_THE_WALL_CLOCK if trace.late_capture and not rule.spec.any_clock else ""
                     )
-                    yield Verdict(name, trace, undecided(why) if why else rule.found(trace, other))
-        for trace in filter(None, traces):
+                    yield Verdict(name, trace, undecided(why) if why else rule.found(trace))
             trace.forget()
 
 

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     idle = trace.option("keepalive", None)
     if idle is None:
         return undecided("the generator does not report whether it wants keepalive probes")

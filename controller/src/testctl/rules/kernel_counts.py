@@ -28,7 +28,7 @@ _IPV6 = 14 + 40 + 20
 """Bytes of headers from which a bare ACK is of IPv6, whose packets are counted apart."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     counted = trace.records.snmp(trace.host)
     if not trace.exact or not counted:
         return undecided("the kernel's counters are not of these packets alone")

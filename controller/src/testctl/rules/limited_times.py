@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events, taken = Events(trace), samples(trace, "sndbuf_limited")
     limited = np.flatnonzero(events["limited_by"] == TCP_LIMITS.index("send_buffer"))
     conns, places = np.unique(events["conn"][limited], return_index=True)

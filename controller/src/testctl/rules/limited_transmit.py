@@ -26,7 +26,7 @@ _SEGMENTS = 3
 """Linux's net.ipv4.tcp_reordering."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if rack(trace):
         return undecided("losses are detected by time, until when a segment leaves for each that is SACKed")
     if sysctl(trace, "tcp_reordering", _SEGMENTS) != _SEGMENTS:

@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.startswith("bbr") and not int(trace.settings.get("net.ipv4.tcp_sack", 1)):
         return undecided("without SACK what BBR's pace held back looks like a timeout")
     board = trace.board

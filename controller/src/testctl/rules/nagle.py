@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if int(trace.settings.get("net.ipv4.tcp_mtu_probing", 0)):
         return undecided("the segment size changes (net.ipv4.tcp_mtu_probing)")
     if (nodelay := trace.option("nodelay", None)) is None:

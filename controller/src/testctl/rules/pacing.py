@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 _ROUNDED_NS = 2_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     time, was, send = events["time_ns"], events.before("time_ns"), events.kind("send")
     rate, took, before = events["pacing_rate_bps"], time - was, events.before_each

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events, board = Events(trace), trace.board
     at, rows = events.alone
     ack = np.where(board.acks[rows], rows, trace.latest(board.acks)[rows])

@@ -23,7 +23,7 @@ _OTHER_WAYS = ("rfc6675", "halving", "ub")
 """What variants of the testbed do in recovery instead: the part of their names after the last _."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     name = trace.cc
     if name.startswith("bbr") or name.rpartition("_")[2] in _OTHER_WAYS:
         return undecided(f"{name} sends in recovery by a way of its own")

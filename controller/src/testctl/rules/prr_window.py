@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not reduced_by_the_core(trace.cc):
         return undecided(f"{trace.cc or 'the congestion control'} may reduce its window by a way of its own")
     if not sysctl(trace, "tcp_sack", 1) and trace.records.snmp(trace.host).get("TcpExt.TCPPartialUndo"):

@@ -26,7 +26,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not rack(trace) or reordered(trace):
         return undecided("losses are detected with a reordering window, or not by time")
     events, board = Events(trace), trace.board

@@ -24,7 +24,7 @@ _GRAIN_NS = 2_000
 """Linux measures in whole µs."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not rack(trace):
         return undecided("losses are not detected by time (net.ipv4.tcp_recovery)")
     if not trace.board.again.any():

@@ -22,7 +22,7 @@ _BUFFER = "4096 131072 6291456"
 """Linux's net.ipv4.tcp_rmem, bytes."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if any(trace.option(name, "none") not in ("none", None) for name in ("receive_buffer", "receive_buffer_later")):
         return undecided("the application set its receive buffer")
     size = int(str(trace.settings.get("net.ipv4.tcp_rmem", _BUFFER)).split()[1])

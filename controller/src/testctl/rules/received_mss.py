@@ -24,7 +24,7 @@ _INITIAL = 536
 """TCP_MSS_DEFAULT."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     taken = samples(trace, "rcv_mss", "advmss")
     rows, mss = taken["row"], taken["rcv_mss"]
     came = ~trace.out & trace.data

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     counted = trace.records.snmp(trace.host)
     if reordered(trace) or counted.get("TcpExt.TCPDSACKRecv") or counted.get("TcpExt.TCPDSACKOfoRecv"):
         return undecided("a reordering, or data that arrived twice, was seen")

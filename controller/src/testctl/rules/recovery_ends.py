@@ -27,7 +27,7 @@ _UNDONE = ("Full", "Partial", "DSACK")
 """What Linux counts of reductions that were wrong: TCPFullUndo, …"""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     state, was, ssthresh = events["state"], events.before("state"), events["ssthresh"]
     lower = ssthresh < events.before("ssthresh")

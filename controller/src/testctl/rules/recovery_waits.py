@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 _WAITS = ("cwnd", "pacing")
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not rack(trace) or reordered(trace):
         return undecided("losses are detected with a reordering window, or not by time")
     events = Events(trace)

@@ -25,7 +25,7 @@ _PARTS = {"reno": 512, "dctcp": 512, "cubic": 717, "bic": 819, "scalable": 896}
 """1024ths of the window."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     name = trace.cc.partition("_")[0]
     if name not in _PARTS:
         return undecided(f"the factor of {trace.cc or 'the congestion control'} is not known")

@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     at, rows = events.alone
     marked = trace.board.acks & trace.has(ECE) & ~trace.has(SYN) & ecn_of(trace).classic & (trace["ack"] >= trace.una)

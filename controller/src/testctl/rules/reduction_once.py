@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.startswith("bbr"):
         return undecided("bbr has no ssthresh")
     events = Events(trace)

@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.partition("_")[0] not in ("reno", "dctcp"):
         return undecided(f"{trace.cc or 'the congestion control'} grows in a way of its own")
     events = Events(trace)

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     rst = trace.has(RST)
     ends = rst & (trace.out | (trace["seq"] == trace.rcv_nxt) & (trace.una >= 0))
     last = trace.latest(ends)

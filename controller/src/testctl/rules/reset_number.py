@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     seq, rst = trace["seq"], trace.out & trace.has(RST) & trace.from_syn & (trace.nxt > NEVER)
     if not rst.any():
         return NOTHING

@@ -27,7 +27,7 @@ _OWN = ("bbr",)
 """Congestion controls that set the window on their own."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not sysctl(trace, "tcp_slow_start_after_idle", 1):
         return undecided("net.ipv4.tcp_slow_start_after_idle is 0")
     if trace.cc.partition("_")[0] in _OWN:

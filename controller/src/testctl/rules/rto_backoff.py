@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if sysctl(trace, "tcp_thin_linear_timeouts", 0):
         return undecided("net.ipv4.tcp_thin_linear_timeouts is 1")
     if not timers(trace).any():

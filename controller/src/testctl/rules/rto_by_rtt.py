@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     rows = np.flatnonzero(timeouts(trace) & trace.from_syn)
     rto, most = np.zeros(len(trace), np.int64), rto_max_ns(trace)
     for row in rows.tolist():

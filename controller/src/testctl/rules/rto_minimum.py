@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     return where(
         timeouts(trace) & (board.waited < rto_min_ns(trace)) & trace.from_syn,

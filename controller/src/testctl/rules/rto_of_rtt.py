@@ -25,7 +25,7 @@ _SHORT = 5
 """Of RTTs up to this part of the minimum four times RTTVAR is below it, whatever they are."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.records.snmp(trace.host).get("TcpExt.SyncookiesRecv"):
         return undecided("the first RTT of a connection from a SYN cookie is up to 64 ms too long")
     taken = samples(trace, "rto", "rtt", "backoff")

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     quiet = quiet_ns(trace)
     measured = trace.latest(board.samples >= 0) > trace.latest(timers(trace))

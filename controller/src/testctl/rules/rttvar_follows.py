@@ -26,7 +26,7 @@ _MOST = 4_000
 """RTTs from a connection's beginning that are judged."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     taken, board = samples(trace, "rttvar"), trace.board
     rows, sampled, syn = taken["row"], board.samples >= 0, trace.out & trace.has(SYN)
     signs = board.again | (board.acks & (trace["sack1_end"] >= 0))

@@ -17,7 +17,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     again = trace.board.again & (trace["length"] != 1) & trace.from_syn & (trace.end <= trace.una)
     return where(
         again & (trace.end <= trace.una[trace.instant]),

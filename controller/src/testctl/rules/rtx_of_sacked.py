@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     sacked = board.delivered_at(trace.end - 1, board.delivered_at(trace["seq"], board.again))
     if not sacked.any():

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     least = rto_min_ns(trace)
     time = trace["time_ns"]

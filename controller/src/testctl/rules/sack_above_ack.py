@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     wrong = sacks.row[~sacks.duplicate & (sacks.start <= trace["ack"][sacks.row])]
     broken = np.zeros(len(trace), np.bool_)

@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     if not len(sacks.row):
         return Found()

@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     row, apart, time = sacks.row, trace.apart[sacks.row], trace["time_ns"]
     if not len(row):

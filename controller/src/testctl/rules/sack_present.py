@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN) & trace.from_syn & in_use(trace)
     came = np.where(~trace.out & trace.data, trace["seq"] + trace["length"], NEVER)
     bare = acks & ~trace.refused & (trace["sack1_start"] < 0)

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     kept = ~sacks.duplicate
     rows, start, end = sacks.row[kept], sacks.start[kept], sacks.end[kept]

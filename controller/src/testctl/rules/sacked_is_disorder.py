@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events, board = Events(trace), trace.board
     at, rows = events.alone
     later = np.minimum(rows + 1, len(trace) - 1)

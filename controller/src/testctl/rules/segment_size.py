@@ -21,7 +21,7 @@ _ETHERNET = 14
 _USUAL_MTU = 1500
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     requested = trace.records.point.flow(trace.flow)
     ends = (trace.host,) if requested is None else requested.ends
     settings = trace.records.point.settings

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     takes = trace.out & (trace.data | trace.has(FIN)) & ~trace.has(RST) & (trace.nxt > NEVER)
     return where(
         np.asarray(takes & trace.from_syn & (trace["seq"] > trace.nxt)),

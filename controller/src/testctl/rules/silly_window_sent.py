@@ -24,7 +24,7 @@ _OVERRIDE_NS = 100_000_000
 """The least override timeout: "in the range 0.1 - 1.0 seconds"."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("segments change their size while the path MTU is probed (net.ipv4.tcp_mtu_probing)")
     mss, time, seq, length = max(trace.mss, 1), trace["time_ns"], trace["seq"], trace["length"]

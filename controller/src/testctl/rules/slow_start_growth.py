@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     data = new_data(trace) & trace.from_syn
     rows, end = trace.others("sack1_end")

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 _AS_RENO = ("reno", "cubic", "dctcp", "bic", "htcp", "highspeed", "scalable", "illinois", "westwood")
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.cc.partition("_")[0] not in _AS_RENO:
         return undecided(f"the slow start of {trace.cc or 'the congestion control'} is its own")
     events = Events(trace)

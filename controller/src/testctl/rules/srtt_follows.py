@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 _ROUNDED_US = 2
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events, board = Events(trace), trace.board
     at, rows = events.alone
     was, now = events.before("srtt_us"), events["srtt_us"]

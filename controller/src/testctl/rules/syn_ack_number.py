@@ -20,7 +20,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     answers = trace.out & trace.has(SYN) & trace.has(ACK) & (trace.rcv_nxt > NEVER)
     return where(
         np.asarray(answers & ((trace["ack"] < 0) | (trace["ack"] > trace.rcv_nxt))),

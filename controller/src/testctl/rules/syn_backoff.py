@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     time = trace["time_ns"]
     syn = trace.out & trace.has(SYN) & ~trace.has(ACK)
     last = trace.latest(syn)

@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     syn = trace.out & trace.has(SYN)
     before = trace.latest(syn, syn)
     if not (before[syn] >= 0).any():

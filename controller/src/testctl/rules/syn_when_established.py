@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     opens = trace.out & trace.has(SYN) & (trace.una >= 0)
     if not opens.any():
         return NOTHING

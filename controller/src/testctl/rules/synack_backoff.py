@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     time = trace["time_ns"]
     reply = trace.out & trace.has(SYN) & trace.has(ACK)
     asks = ~trace.out & trace.has(SYN)

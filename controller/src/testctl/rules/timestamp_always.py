@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     agreed = stamps_of(trace).agreed
     return where(
         np.asarray(trace.out & agreed & ~trace.has(RST) & (trace["tsval"] < 0)),

@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 _SHORTEST_NS, _LONGEST_NS = 1_000_000, 1_000_000_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not trace.exact:
         return undecided("the host's clock is not the capture's")
     time, value = trace["time_ns"], trace.stamp

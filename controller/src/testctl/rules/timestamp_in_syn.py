@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     bare = trace.out & ~trace.has(ACK)
     if not bare.any():
         return NOTHING

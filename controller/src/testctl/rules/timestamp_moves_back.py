@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     sent = trace.out & (trace["tsval"] >= 0) & ~trace.has(RST)
     highest = trace.highest(trace.stamp, sent)
     return where(

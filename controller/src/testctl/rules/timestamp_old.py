@@ -24,7 +24,7 @@ SPEC = RuleSpec(
 _WINDOW = 1
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     stamps = stamps_of(trace)
     arrives = ~trace.out & trace.data & ((trace["flags"] & (RST | SYN)) == 0) & stamps.agreed & (trace["tsval"] >= 0)
     old = arrives & (trace.stamp < stamps.recent - _WINDOW) & (trace.rcv_nxt > NEVER) & (trace.end > trace.rcv_nxt)

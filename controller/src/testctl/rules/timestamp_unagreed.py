@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     syn, ack, there = trace.has(SYN), trace.has(ACK), trace["tsval"] >= 0
     unasked = trace.anywhere(syn & ~ack) & ~trace.anywhere(syn & ~ack & there)
     refused = trace.anywhere(syn & ack) & ~trace.anywhere(syn & ack & there)

@@ -18,7 +18,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     return where(
         probes(trace) & ~board.head & (board.sack_top > trace.una) & ~board.reneged & trace.from_syn,

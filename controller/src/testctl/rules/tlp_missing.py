@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if sysctl(trace, "tcp_early_retrans", 3) not in (3, 4):
         return undecided("tail loss probes are off (net.ipv4.tcp_early_retrans)")
     events = Events(trace)

@@ -18,7 +18,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     return where(
         board.by_timer & board.tail & ~board.head & repeated_timer(trace) & trace.from_syn,

@@ -24,7 +24,7 @@ _SURE = 0.8
 """Of the SRTT, that the kernel's own is above: it may have other samples than a capture shows."""
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     board = trace.board
     time = trace["time_ns"]
     least = rto_min_ns(trace)

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     events = Events(trace)
     time, before = events["time_ns"], events.before("cwnd")
     last = events.before_each(events.last(events.kind("send", "retransmit")))

@@ -19,7 +19,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if not reduced_by_the_core(trace.cc) or trace.cc == "illinois":
         return undecided(f"{trace.cc or 'the congestion control'} may set its window by itself")
     events = Events(trace)

@@ -23,7 +23,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     edge = trace.limit
     if not (trace.acks & ~trace.has(SYN) & (edge < trace.offered)).any():
         return NOTHING

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     known = ~trace.out & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.offered > NEVER)
     empty = trace.pure_ack & (trace["seq"] == trace.rcv_nxt - 1)
     beyond = trace.data & (trace["seq"] + trace["length"] > trace.offered) & (trace["seq"] >= trace.rcv_nxt)

@@ -24,7 +24,7 @@ _GROWTH = 1.5
 _LONGEST_NS = 60_000_000_000
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     if trace.option("keepalive", "off") != "off":
         return undecided("keepalive probes look like those of a window")
     time = trace["time_ns"]

@@ -21,7 +21,7 @@ SPEC = RuleSpec(
 )
 
 
-def check(trace: Trace, other: Trace | None) -> Found:
+def check(trace: Trace) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
     if not (acks & (trace["window"] == 0)).any():
         return NOTHING

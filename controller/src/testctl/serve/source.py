@@ -21,7 +21,7 @@ from testctl.core.point import PointSpec
 from testctl.core.temporal import Answers
 from testctl.curves import Lane, figures, lanes, shown_ns
 from testctl.records import PACKETS, REQUESTS, TCP_EVENTS, TCP_INFO, Records, read_parquet
-from testctl.records.parquet import read_records, rows_of
+from testctl.records.parquet import rows_of
 from testctl.records.schema import Array, Ints
 from testctl.report.stalls import Stall, read_stalls
 from testctl.results import layout, shapes
@@ -161,7 +161,7 @@ def read_source(path: Path) -> Source:
         return Source(asked, files, None)
     outcome = listing.own_json(path, layout.OUTCOME) if layout.OUTCOME in files else {}
     tables = {
-        name: read_records(files[name], schema).cast(schema).combine_chunks()
+        name: read_parquet(files[name], schema.names, schema).cast(schema).combine_chunks()
         for name, schema in ((layout.TCP_INFO, TCP_INFO), (layout.TCP_EVENTS, TCP_EVENTS), (layout.REQUESTS, REQUESTS))
         if name in files
     }

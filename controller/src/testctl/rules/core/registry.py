@@ -14,8 +14,8 @@ from testctl.rules.core.needs import absent, lacking
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 
-Check = Callable[[Trace, Trace | None], Found]
-"""What one end of a flow did wrong: (its trace, the other end's or None where it was not captured)."""
+Check = Callable[[Trace], Found]
+"""What one end of a flow did wrong, by its trace."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class Rule:
     spec: RuleSpec
     check: Check
 
-    def found(self, trace: Trace, other: Trace | None) -> Found:
+    def found(self, trace: Trace) -> Found:
         """What it finds at one end, if the trace has what it needs."""
         why = lacking(trace, self.spec.needs)
         if why:
             return undecided(why)
-        return NOTHING if absent(trace, self.spec.only_if) else self.check(trace, other)
+        return NOTHING if absent(trace, self.spec.only_if) else self.check(trace)
 
 
 @cache
