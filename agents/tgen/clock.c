@@ -53,11 +53,6 @@ void stop_all(void)
 	atomic_store(&stop_asked, true);
 }
 
-int wake_signal(void)
-{
-	return SIGUSR1;
-}
-
 static void woken(int number)
 {
 	(void)number;
@@ -71,9 +66,9 @@ void clock_init(void)
 	sigset_t set;
 
 	prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	sigaction(wake_signal(), &action, NULL);
+	sigaction(WAKE_SIGNAL, &action, NULL);
 	sigemptyset(&set);
-	sigaddset(&set, wake_signal());
+	sigaddset(&set, WAKE_SIGNAL);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
@@ -82,14 +77,14 @@ void wake_signal_unblock(void)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, wake_signal());
+	sigaddset(&set, WAKE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void alarm_init(void)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID,
-				  .sigev_signo = wake_signal() };
+				  .sigev_signo = WAKE_SIGNAL };
 
 	event.sigev_notify_thread_id = gettid();
 	if (timer_create(CLOCK_REALTIME, &event, &alarm_timer) < 0) {

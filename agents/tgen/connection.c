@@ -13,9 +13,6 @@
 #include "workload.h"
 
 #define WRITE_SIZE (256u << 10)
-#define READ_SIZE (16u << 20)
-#define LOWAT_MOST (1u << 18)
-#define LOWAT_SHARE 16
 
 static const char zeros[WRITE_SIZE];
 

@@ -26,9 +26,6 @@
 
 #include "tgen.h"
 
-#define FILE_BUFFER (1 << 20)
-#define EXIT_USAGE 2
-
 struct drain {
 	const char *out;
 	uint64_t map_id;

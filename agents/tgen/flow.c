@@ -22,11 +22,8 @@
 
 #include "tgen.h"
 
-#define READ_SIZE (16u << 20)
 #define CHECK_SIZE (1u << 20)
-#define LOWAT_MOST (1u << 18) /* where more would not save anything */
-#define LOWAT_SHARE 16	      /* the mark is this part of the receive buffer, */
-#define LOWAT_READS 64	      /* and is looked at again after so many times of it */
+#define LOWAT_READS 64 /* reads of it, after which the mark is looked at again */
 
 /* Mapped with its pages present: page faults are dear in the lab. */
 static char *map_buffer(size_t size, char error[ERROR_SIZE])
@@ -284,7 +281,7 @@ static uint64_t wanted_lowat(const struct conn *conn)
 {
 	if (conn->opt->lowat)
 		return conn->opt->lowat;
-	return least_of(socket_receive_buffer(conn) / LOWAT_SHARE, LOWAT_MOST);
+	return least_of(socket_buffer(conn->fd) / LOWAT_SHARE, LOWAT_MOST);
 }
 
 /*

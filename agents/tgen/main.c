@@ -13,7 +13,6 @@
 
 #define STACK_SIZE (256 * 1024)
 #define RETRY_NS 1000000 /* between wake-ups of a thread that is to stop */
-#define EXIT_USAGE 2
 
 static atomic_int running;
 static pthread_t main_thread;
@@ -81,7 +80,7 @@ static void supervise(const pthread_t *threads, int count, const sigset_t *set,
 		if (number == SIGTERM || number == SIGINT || number == 0)
 			stop_all();
 		for (int i = 0; stopping() && i < count; i++)
-			pthread_kill(threads[i], wake_signal());
+			pthread_kill(threads[i], WAKE_SIGNAL);
 	}
 }
 

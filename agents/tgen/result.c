@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The JSON result of one end.  Times are absolute ns; null is "did not happen". */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ static void put_time(FILE *to, const char *name, int64_t time_ns)
 		fprintf(to, ", \"%s\": null", name);
 }
 
-static void put_error(FILE *to, const char *error)
+void put_error(FILE *to, const char *error)
 {
 	fprintf(to, "\"error\": ");
 	if (error[0])
@@ -102,17 +101,13 @@ int result_write(const struct options *opt, const struct conn *conns,
 		 const char error[ERROR_SIZE])
 {
 	bool sends = opt->server == (bool)opt->reverse;
-	char name[80];
 	FILE *to;
 
 	if (!opt->out)
 		return 0;
 	to = open_whole(opt->out);
-	if (!to) {
-		fprintf(stderr, "tgen: can't write %s: %s\n", opt->out,
-			errno_text(errno, name, sizeof(name)));
-		return -1;
-	}
+	if (!to)
+		return cant_write(opt->out);
 	fprintf(to, "{\"generator\": \"tgen\", \"side\": \"%s\", \"role\": \"%s\",\n ",
 		opt->server ? "server" : "client", sends ? "sender" : "receiver");
 	put_error(to, error);
@@ -125,10 +120,5 @@ int result_write(const struct options *opt, const struct conn *conns,
 		put_conn(to, opt, &conns[i]);
 	}
 	fputs("]}\n", to);
-	if (close_whole(to, opt->out) < 0) {
-		fprintf(stderr, "tgen: can't write %s: %s\n", opt->out,
-			errno_text(errno, name, sizeof(name)));
-		return -1;
-	}
-	return 0;
+	return close_whole(to, opt->out) < 0 ? cant_write(opt->out) : 0;
 }

@@ -23,10 +23,8 @@
 
 #define INFO_SIZE 320
 #define REPLY_SIZE (1 << 18)
-#define FILE_BUFFER (1 << 20)
 #define RANGES_MAX 64
 #define RECORDS_FIRST 256
-#define EXIT_USAGE 2
 
 /* Connections that carry data, also while they drain after the last write. */
 #define STATES                                                                           \

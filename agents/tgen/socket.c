@@ -275,8 +275,3 @@ void socket_resize(struct conn *conn, uint64_t bytes)
 	set_buffer(conn->fd, SO_RCVBUFFORCE, SO_RCVBUF, bytes, "receive_buffer_later",
 		   conn->error);
 }
-
-uint64_t socket_receive_buffer(const struct conn *conn)
-{
-	return socket_buffer(conn->fd);
-}

@@ -31,6 +31,15 @@ const char *errno_text(int error, char *buffer, size_t size)
 	return buffer;
 }
 
+int cant_write(const char *path)
+{
+	char name[80];
+
+	fprintf(stderr, "tgen: can't write %s: %s\n", path,
+		errno_text(errno, name, sizeof(name)));
+	return -1;
+}
+
 /* The first error of a connection is the cause; what follows it is not kept. */
 void fail(char error[ERROR_SIZE], const char *format, ...)
 {

@@ -26,6 +26,11 @@
 #define UNLIMITED UINT64_MAX
 #define NO_OFFSET INT64_C(-1)
 #define FOREVER INT64_MAX
+#define EXIT_USAGE 2
+#define FILE_BUFFER (1 << 20)
+#define READ_SIZE (16u << 20)
+#define LOWAT_MOST (1u << 18) /* where more would not save anything */
+#define LOWAT_SHARE 16	      /* the mark is this part of the receive buffer */
 
 /* When the application writes. */
 enum pattern_kind { GREEDY, ON_OFF, STALL_BYTES, STALL_TIME, SCHEDULE };
@@ -134,6 +139,8 @@ struct conn {
 	char error[ERROR_SIZE]; /* empty: none */
 };
 
+#define WAKE_SIGNAL SIGUSR1
+
 /* clock.c: absolute times, and what interrupts a blocked call */
 int64_t now_ns(void);
 void clock_init(void);
@@ -144,12 +151,12 @@ void alarm_init(void);
 void alarm_at(int64_t time_ns); /* FOREVER disarms */
 bool alarm_is_due(void);
 void wake_signal_unblock(void);
-int wake_signal(void);
 bool sleep_until(int64_t time_ns); /* false: stopping */
 
 /* text.c: numbers, errors, JSON */
 bool parse_u64(const char *text, uint64_t least, uint64_t most, uint64_t *value);
 const char *errno_text(int error, char *buffer, size_t size);
+int cant_write(const char *path); /* says so, by errno; -1 */
 /* The first failure counts; number 0: it did not end in time, or lacks bytes. */
 void failed(struct failure *failure, int number);
 void json_failure(FILE *to, const struct failure *failure);
@@ -194,7 +201,6 @@ bool socket_wait(struct conn *conn); /* non-blocking: until ready or interrupted
 void socket_lowat(struct conn *conn, uint64_t bytes);
 uint64_t socket_buffer(int fd); /* SO_RCVBUF */
 void socket_resize(struct conn *conn, uint64_t bytes);
-uint64_t socket_receive_buffer(const struct conn *conn);
 
 /* reader.c: a receiver that reads slowly, or not at all for a while */
 bool pauses_parse(const char *text, struct pauses *pauses);
@@ -210,6 +216,7 @@ void flow_receive(struct conn *conn);
 int workload_run(const struct options *opt, const sigset_t *set);
 
 /* result.c: NULL connections when nothing ran */
+void put_error(FILE *to, const char *error);
 int result_write(const struct options *opt, const struct conn *conns,
 		 const char error[ERROR_SIZE]);
 

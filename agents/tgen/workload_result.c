@@ -4,7 +4,6 @@
  * times: for each, in the schedule's order, when it began and when it ended, absolute ns
  * as 64-bit numbers, 0 where this end does not know.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,26 +27,18 @@ int workload_write(const struct workload *w)
 {
 	const struct options *opt = w->opt;
 	bool sends = opt->server == (w->down > w->up);
-	char name[80];
 	FILE *to;
 
-	if (opt->times && w->count && !write_times(w)) {
-		fprintf(stderr, "tgen: can't write %s: %s\n", opt->times,
-			errno_text(errno, name, sizeof(name)));
-		return -1;
-	}
+	if (opt->times && w->count && !write_times(w))
+		return cant_write(opt->times);
 	if (!opt->out)
 		return 0;
 	to = open_whole(opt->out);
 	if (to) {
 		fprintf(to,
-			"{\"generator\": \"tgen\", \"side\": \"%s\", \"role\": \"%s\", "
-			"\"error\": ",
+			"{\"generator\": \"tgen\", \"side\": \"%s\", \"role\": \"%s\", ",
 			opt->server ? "server" : "client", sends ? "sender" : "receiver");
-		if (w->error[0])
-			json_string(to, w->error);
-		else
-			fputs("null", to);
+		put_error(to, w->error);
 		json_failure(to, &w->failure);
 		fprintf(to,
 			", \"start_ns\": %" PRIu64 ", \"requests\": %d, \"done\": %d, "
@@ -56,10 +47,5 @@ int workload_write(const struct workload *w)
 			opt->start_ns, w->count, w->done, w->bytes_sent,
 			w->bytes_received, stopping() ? "true" : "false");
 	}
-	if (!to || close_whole(to, opt->out) < 0) {
-		fprintf(stderr, "tgen: can't write %s: %s\n", opt->out,
-			errno_text(errno, name, sizeof(name)));
-		return -1;
-	}
-	return 0;
+	return !to || close_whole(to, opt->out) < 0 ? cant_write(opt->out) : 0;
 }
