@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -120,6 +121,34 @@ def test_a_package_from_a_network_has_a_checksum(tmp_path: Path, package: str, c
     )
     assert code != 0
     assert "want for grafana_package an https:// address and its grafana_checksum" in output
+
+
+def kernel_entries(*releases: str) -> str:
+    begin = "menuentry 'Linux {0}' --class os $menuentry_id_option 'gnulinux-{0}-advanced-01ab' {{\n"
+    return "".join(map(f"{begin}\tlinux /vmlinuz-{{0}}\n}}}}\n".format, releases))
+
+
+@pytest.mark.parametrize(
+    ("left", "unkept"),
+    [
+        (["6.1.0-50-amd64"], True), (["6.12.9-testctl-mine", "6.1.0-50-amd64"], True),
+        (["6.12.9-testctl-mine2", "6.1.0-50-amd64"], False), (["6.12.9-testctl-my", "6.1.0-50-amd64"], False),
+    ],
+)  # fmt: skip
+def test_grub_chooses_again_when_no_kernel_of_testctls_is_left(tmp_path: Path, left: list[str], unkept: bool) -> None:
+    """Also one whose name begins with that of the removed one is left."""
+    task = next(
+        task
+        for task in tasks(yaml.safe_load((ROLES / "kernel/tasks/absent.yml").read_text(encoding="utf-8")))
+        if "unkeep" in str(task.get("ansible.builtin.script"))
+    )
+    shown = {"ansible.builtin.debug": {"msg": "lets GRUB choose"}, "when": task["when"]}
+    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [shown]}]))
+    menu = base64.b64encode(kernel_entries(*left).encode()).decode()
+    given = {"kernel_menu": {"content": menu}, "kernel_releases": ["6.12.9-testctl-mine"]}
+    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+    assert code == 0, output
+    assert ("lets GRUB choose" in output) == unkept
 
 
 OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one boot' {\n}\n# testctl: end\n"

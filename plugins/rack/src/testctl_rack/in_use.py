@@ -22,16 +22,27 @@ from testctl_rack.reservation import FREE, described
 
 
 def in_use(machine: Machine, keys: Path) -> str:
-    """Who has a machine, its lease or the next one, and until when; "" where nobody has."""
+    """Who has a machine, its lease or the next one, and until when; "" where nobody has.
+
+    Raises TestbedError for keys that are there and can't be used: then nobody knows.
+    """
     try:
         with open_channel(machine, read_keys(keys)) as channel:
             user = described(new_stub(channel).Queue(pb.QueueRequest(), timeout=ANSWER_S))
-    except (TestbedError, grpc.RpcError):
+    except grpc.RpcError:
         return ""
+    except TestbedError as error:
+        if isinstance(error.__cause__, FileNotFoundError):  # no certificate yet
+            return ""
+        raise
     return "" if user == FREE else user
 
 
 if __name__ == "__main__":
-    if user := in_use(Machine(sys.argv[1], "host", sys.argv[2]), Path(sys.argv[3])):
+    try:
+        user = in_use(Machine(sys.argv[1], "host", sys.argv[2]), Path(sys.argv[3]))
+    except TestbedError as error:
+        sys.exit(str(error))
+    if user:
         say(user, sys.stdout)
         sys.exit(3)

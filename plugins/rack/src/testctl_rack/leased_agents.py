@@ -83,27 +83,24 @@ class RemoteAgents(AtOnce):
         self._call_s = seconds(CALL, CALL_S, 1, 600)
         self._moved_ns: dict[str, int] = {}
         self._ended = threading.Event()
-        self._renewing: threading.Thread | None = None
+        self._renewing = threading.Thread(target=self._renew, daemon=True)
         super().__init__(placement.machines)
         self._channels = {name: open_channel(machine, keys) for name, machine in placement.machines.items()}
         self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
 
     def __enter__(self) -> RemoteAgents:
+        self._renewing.start()  # a lease that is had must not end while the next one is waited for
         try:
             for name in sorted(self.stubs):
                 self._acquire(name)
         except BaseException:
-            self._release()
-            self.close()
+            self.__exit__()
             raise
-        self._renewing = threading.Thread(target=self._renew, daemon=True)
-        self._renewing.start()
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._ended.set()
-        if self._renewing is not None:
-            self._renewing.join()
+        self._renewing.join()
         self._release()
         self.close()
 
@@ -207,7 +204,7 @@ class RemoteAgents(AtOnce):
         lifetime_ns = int(self._lease_s * 1e9)
         request = messages.AcquireRequest(holder=self._holder, lifetime_ns=lifetime_ns, ticket=self._ticket)
         patience_s = {HELD: LOOKED_S, grpc.StatusCode.UNAVAILABLE: self._lease_s}
-        ours = self._holder.rpartition(", ")[0]  # of a point before, whose agent was lost
+        ours = "".join(self._holder.rpartition(", ")[:2])  # of a point before, whose agent was lost
         begun = time.monotonic()
         while True:
             before_ns = time.time_ns()
@@ -224,10 +221,11 @@ class RemoteAgents(AtOnce):
         self._tokens[name] = lease.token
 
     def _renew(self) -> None:
-        heard = dict.fromkeys(self.stubs, time.monotonic())
+        heard: dict[str, float] = {}
         while not self._ended.wait(self._lease_s / 4):
             renewals: dict[str, Callable[[], None]] = {}
             for name in self._tokens.keys() - self._lost.keys():
+                heard.setdefault(name, time.monotonic())
                 with suppress(ValueError):  # a call has just given this agent up, and closed its channel
                     renewals[name] = self._renewal(name)
             for name, end in renewals.items():
