@@ -52,6 +52,28 @@ def test_a_file_that_is_not_understood_is_not_quoted(tmp_path: Path, text: str) 
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize("value", ["0123", "yes", "[s3cret]", "1.50", "{a: s3cret}", "2024-01-01"])
+@pytest.mark.parametrize("name", ["token", "password"])
+def test_what_yaml_takes_for_no_text_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    """As text it would be another password, which the server refuses without a reason."""
+    user = "user: writer\n" if name == "password" else ""
+    with pytest.raises(PlanError, match=rf"credentials\.yaml: {name}: want text, in quotes") as caught:
+        find_credentials(kept(tmp_path, f"{user}{name}: {value}\n"), {})
+    assert value not in str(caught.value)
+    assert getattr(find_credentials(kept(tmp_path, f"{user}{name}: '{value}'\n"), {}), name) == value
+
+
+def test_what_is_left_empty_is_not_given(tmp_path: Path) -> None:
+    assert find_credentials(kept(tmp_path, "token: abc\nuser:\npassword: ''\n"), {}) == Credentials(token="abc")
+
+
+def test_a_token_that_no_header_can_have_is_refused() -> None:
+    with pytest.raises(PlanError, match="want a token in ASCII"):
+        find_credentials(None, {"TESTCTL_INFLUX_TOKEN": "schl\u00fcssel"})
+    pair = find_credentials(None, {"TESTCTL_INFLUX_USER": "j\u00f6rg", "TESTCTL_INFLUX_PASSWORD": "schl\u00fcssel"})
+    assert pair.headers("1")["Authorization"].isascii()
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match=r"nowhere: can't read the credentials"):
         find_credentials(tmp_path / "nowhere", {})

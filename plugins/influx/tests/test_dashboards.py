@@ -258,6 +258,19 @@ def test_strangers_do_not_use_a_database_that_has_a_password(tmp_path: Path) -> 
 
 
 @needs_ansible
+def test_another_password_than_the_users_is_told(tmp_path: Path) -> None:
+    with running(tmp_path, ("testctl", "first")) as server:
+        words = {"influxdb_port": httpx.URL(server.url).port, "influxdb_password": "first"}
+        played(tmp_path, "influxdb", "database", [words])
+        include = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb", "tasks_from": "database"}}
+        changed = {"ansible_python_interpreter": sys.executable, **words, "influxdb_password": "second"}
+        done = playbook(tmp_path, [{"tasks": [include], "vars": changed}])
+    assert done.returncode == 2, done.stdout
+    assert "want influxdb_password to be that of user testctl" in done.stdout
+    assert "second" not in done.stdout
+
+
+@needs_ansible
 def test_a_database_for_the_network_wants_a_password(tmp_path: Path) -> None:
     role = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb"}}
     words = {"ansible_python_interpreter": sys.executable, "influxdb_address": "192.0.2.1",

@@ -112,7 +112,13 @@ def test_a_url_may_say_the_version(url: str, api: str, base: str) -> None:
     assert write_request(parse_target(url, api=api or "1"), TOKEN).url.startswith(base)
 
 
-@pytest.mark.parametrize("url", ["db:8086", "ftp://db", "http://", "http://db/?q=1", "http://me:secret@db:8086"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "db:8086", "ftp://db", "http://", "http://db/?q=1", "http://me:secret@db:8086", "http://db:abc", "http://db:99999",
+        "http://[::1", "http://[foo]:8086", "http://me:secret@db:abc", f"http://{'a' * 70}\u00e4",
+    ],
+)  # fmt: skip
 def test_a_url_that_can_not_be(url: str) -> None:
     with pytest.raises(PlanError, match="--url: want") as caught:
         parse_target(url)
@@ -231,6 +237,35 @@ def test_a_batch_that_was_damaged_on_disk_is_never_sent(tmp_path: Path) -> None:
     assert (done.written, done.replayed, done.waiting, len(done.refusals)) == (1, 1, 0, 2)
     assert "want the batch of this digest; got 0 bytes" in done.refusals[0]
     assert "upload its run again" in done.refusals[1]
+
+
+def test_an_answer_that_can_not_be_decoded_is_none_yet(tmp_path: Path) -> None:
+    odd = Answer(200, {"x": 1}, {"Content-Encoding": "gzip"})
+    with scripted(writes=(odd,) * 2) as server, pytest.raises(Away, match="not there after 2 attempts"):
+        write(parse_target(server.url, api="1"), patience=Clock().patience(2))
+
+
+def test_certificates_that_are_not_there_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
+    options = UploadOptions(tmp_path / "spool", Bytes.parse("1MB"), Clock().patience(1))
+    with pytest.raises(PlanError, match=r"SSL_CERT_FILE=.*/none.*: want certificates; got: No such file"):
+        upload(LINES, parse_target("https://127.0.0.1:1", api="1"), TOKEN, options)
+    (tmp_path / "none").write_text("no certificate", encoding="utf-8")
+    with pytest.raises(PlanError, match=r"SSL_CERT_FILE=.*/none.*: want certificates; got: "):
+        upload(LINES, parse_target("https://127.0.0.1:1", api="1"), TOKEN, options)
+
+
+def test_a_refused_batch_that_waited_goes_to_the_others_in_a_full_spool(tmp_path: Path) -> None:
+    """Its place was there already; the batches behind it are written."""
+    lines = [f"m x={number}.0 {number}" for number in range(3)]
+    size = sum(len(packed([one])) for one in lines)
+    options = UploadOptions(tmp_path, Bytes(size), Clock().patience(1), most_lines=1)
+    with scripted(writes=(Answer(503), Answer(400, {"error": "too old"}))) as server:
+        target = parse_target(server.url, api="1")
+        assert upload(lines, target, TOKEN, options).waiting == 3
+        done = upload([], target, TOKEN, options)
+        assert server.taken == lines[1:]
+    assert (done.written, done.waiting, len(done.refusals)) == (2, 0, 1)
 
 
 def test_a_proxy_of_the_environment_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

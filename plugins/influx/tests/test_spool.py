@@ -53,7 +53,9 @@ def test_a_full_spool_takes_no_more_and_keeps_what_it_has(tmp_path: Path) -> Non
     assert [path.read_bytes() for path in spool.waiting()] == [b"a" * 600]
     spool.add(b"a" * 600)
     spool.refuse(b"c" * 300, "why")
-    with pytest.raises(SpoolFull):
+    with pytest.raises(
+        SpoolFull, match=r"300B of it are batches that the server refused, in .*/refused: look at them and"
+    ):
         spool.add(b"d" * 200)
 
 

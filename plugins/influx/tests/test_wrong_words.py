@@ -20,6 +20,10 @@ damaged
 ../
 run/points
 run --url nonsense
+run --url http://host:abc
+run --url http://host:99999
+run --url http://[::1
+run --url http://[foo]:8086
 run --url http://[::1]:1 --api 9
 run --url http://[::1]:1 --series soon
 run --url http://[::1]:1 --series 1ns

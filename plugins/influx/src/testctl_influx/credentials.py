@@ -63,7 +63,11 @@ def read_credentials(file: Path) -> Credentials:
         raise PlanError(f"{file}: want YAML with token, or user and password; it can't be parsed") from None
     if not isinstance(given, dict) or not set(given) <= set(VARIABLES):
         raise PlanError(f"{file}: want YAML with token, or user and password, and nothing else")
-    return _checked(str(file), {name: str(value) for name, value in given.items()})
+    given = {name: value for name, value in given.items() if value is not None}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise PlanError(f"{file}: {name}: want text, in quotes; got what YAML takes for something else")
+    return _checked(str(file), given)
 
 
 def _checked(where: str, given: Mapping[str, str]) -> Credentials:
@@ -74,4 +78,6 @@ def _checked(where: str, given: Mapping[str, str]) -> Credentials:
         raise PlanError(f"{where}: want a user with the password; got none")
     if any(not value.isprintable() for value in given.values()):
         raise PlanError(f"{where}: want a token, user and password without control characters")
+    if not made.token.isascii():
+        raise PlanError(f"{where}: want a token in ASCII; got other characters")
     return made

@@ -94,7 +94,7 @@ class Server:
             asked_s = 0.0
             try:
                 answer = ask()
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 why = str(error) or type(error).__name__
             else:
                 if answer.status_code not in _BUSY or _NO_POLICY in answer.text:

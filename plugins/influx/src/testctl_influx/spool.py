@@ -60,11 +60,10 @@ class Spool:
         Raises SpoolFull, and TestbedError when it can't be written; then nothing of it is kept.
         """
         digest = _digest(batch)
-        waiting = self.waiting()
-        for path in waiting:
-            if path.name.endswith(f"-{digest}{_END}"):
-                return path
+        if there := self._waits(digest):
+            return there
         self._check_room(len(batch))
+        waiting = self.waiting()
         number = int(waiting[-1].name.partition("-")[0]) + 1 if waiting else 0
         final = self.path / f"{number:010d}-{digest}{_END}"
         self._write(final, batch)
@@ -93,7 +92,8 @@ class Spool:
         with naming_path(final, "a batch that the server refused was not kept"):
             durable.make_directory(final.parent, 0o700)
         if not final.exists():
-            self._check_room(len(batch))
+            if not self._waits(digest):  # or it has its place already
+                self._check_room(len(batch))
             self._write(final, batch)
             self._write(final.with_name(f"{digest}.txt"), why.encode() + b"\n")
         return final
@@ -103,13 +103,20 @@ class Spool:
         with naming_path(path, "it is on the server and waits here still; the next upload writes it again, to no harm"):
             durable.remove(path)
 
+    def _waits(self, digest: str) -> Path | None:
+        return next((path for path in self.waiting() if path.name.endswith(f"-{digest}{_END}")), None)
+
     def _check_room(self, more: int) -> None:
         size = self.size()
         if size + more > self.limit:
+            refused = sum(path.stat().st_size for path in self.refused())
             raise SpoolFull(
                 f"{self.path}: want {Bytes(more)} more for batches that wait; got {Bytes(size)} of "
-                f"at most {self.limit} there already (--spool-limit); upload the run again when the server is back"
-            )
+                f"at most {self.limit} there already (--spool-limit); "
+                + (f"{Bytes(refused)} of it are batches that the server refused, in {self.path / _REFUSED}: look at "
+                   "them and remove them; " if refused else "")
+                + "upload the run again when the server is back"
+            )  # fmt: skip
 
     def _write(self, final: Path, content: bytes) -> None:
         with naming_path(final, "a batch was not kept; upload the run again"):

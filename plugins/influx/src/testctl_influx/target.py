@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 from testctl_agent.spec.errors import PlanError
 
 from testctl_influx.credentials import Credentials
@@ -61,8 +62,12 @@ def parse_target(
     url: str, *, api: str = "", database: str = "testctl", org: str = "", bucket: str = "", policy: str = ""
 ) -> Destination:
     """A target by what a user says; a URL that ends in a path of ENDS says the version too.  Raises PlanError."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(url)
+        right = bool(httpx.URL(url).host) and parts.port != 0 and parts.scheme in ("http", "https")
+    except (ValueError, httpx.InvalidURL):
+        right = False
+    if not right or parts.query or parts.fragment:
         raise PlanError(f"--url: want one such as http://127.0.0.1:8086; got {_without_password(url)!r}")
     if parts.username is not None or parts.password is not None:
         raise PlanError(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.units import Bytes
 
 from testctl_influx.credentials import Credentials
@@ -104,7 +105,10 @@ def _client() -> httpx.Client:
     SSL_CERT_FILE and SSL_CERT_DIR say whom to believe, as for other programs.
     """
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    verify = ssl.create_default_context(cafile=file, capath=directory) if file or directory else True
+    try:
+        verify = ssl.create_default_context(cafile=file, capath=directory) if file or directory else True
+    except OSError as error:
+        raise PlanError(f"SSL_CERT_FILE={file}: want certificates; got: {error.strerror}") from error
     return httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, trust_env=False, verify=verify)
 
 
