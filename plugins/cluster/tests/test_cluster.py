@@ -136,7 +136,7 @@ def test_no_scheduler_and_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(TestbedError, match=r"--cluster tcp://127\.0\.0\.1:1: want the address of a Dask scheduler"):
         go(2, bed(tmp_path), tmp_path, "run", ClusterPool("tcp://127.0.0.1:1"))
     with pytest.raises(TestbedError, match="--cluster nonsense://x: want the address of a Dask scheduler"):
-        go(2, bed(tmp_path), tmp_path, "run", ClusterPool("nonsense://x"))
+        go(2, bed(tmp_path), tmp_path, "run", ClusterPool("nonsense://x", insecure=True))
     with dask(tmp_path, workers=0) as empty, pytest.raises(TestbedError, match="no worker there; start one"):
         go(2, bed(tmp_path), tmp_path, "run", ClusterPool(empty.address))
 

@@ -4,21 +4,23 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import pickle
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from testctl.results import PointResult, RunWriter, atomic, write_point
 from testctl_agent.spec.errors import PlanError, TestbedError
-from testctl_cluster import ClusterPool
+from testctl_cluster import ClusterPool, pool, worker
 from testctl_cluster.inert import NotUnpickled, loads
 from testctl_cluster.worker import OddAnswer, Parcel, from_bytes, pack, to_bytes, unpack
 
 from plugins.cluster.tests.dask import dask
-from plugins.cluster.tests.test_cluster import bed, files, go
+from plugins.cluster.tests.test_cluster import bed, files, go, plan
 
 
 @pytest.mark.parametrize("how", ["fitness", "fitness raises", "work", "work raises", "work exits", "other point"])
@@ -74,12 +76,25 @@ def test_over_tls(tmp_path: Path) -> None:
     assert {point.verdict for point in there.points} == {"skip"}
 
 
-@pytest.mark.parametrize("address", ["tcp://10.0.0.1:8786", "10.0.0.1:8786", "tcp://[2001:db8::1]:8786", "dask:8786"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://10.0.0.1:8786", "10.0.0.1:8786", "tcp://[2001:db8::1]:8786", "dask:8786", "ws://10.0.0.1:8786",
+        "ucx://10.0.0.1:8786",
+    ],
+)  # fmt: skip
 def test_another_machine_is_reached_by_tls(address: str) -> None:
     with pytest.raises(PlanError, match=r"want tls://.*--insecure"):
         ClusterPool(address)
     assert ClusterPool(address, insecure=True).address == address
-    ClusterPool("tls://10.0.0.1:8786")
+    for safe in ("tls://10.0.0.1:8786", "wss://10.0.0.1:8786", "ws://127.0.0.1:8786", "inproc://10.0.0.1/5/1"):
+        ClusterPool(safe)
+
+
+@pytest.mark.parametrize("address", ["tcp://[::1", "[::1:8786", "tls://[x]:8786"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(PlanError, match="want the address of a Dask scheduler, such as tls://"):
+        ClusterPool(address)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +146,34 @@ def test_an_archive_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TestbedError, match="to stay free; what comes would leave"):
         unpack(tmp_path / "zip", tmp_path / "into", "cafe")
     assert not list((tmp_path / "into").glob("*"))
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_worker_whose_disk_is_full_is_named_and_leaves_it_no_fuller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashing, point, home = bed(tmp_path), plan(1).points[0], tmp_path / "home"
+    here = SimpleNamespace(address="tcp://10.0.0.1:5", local_directory=str(home))
+    monkeypatch.setattr("distributed.get_worker", lambda: here)
+    monkeypatch.setattr("zipfile.ZipFile.write", full)
+    said = from_bytes(Parcel, worker.work(hashing, point, hashing.code_key(point), worker.code_of(), False))
+    assert said.error == "worker tcp://10.0.0.1:5: [Errno 28] No space left on device"
+    assert list((home / worker.HOME).iterdir()) == []
+
+
+def test_an_archive_that_is_here_is_whole_whatever_its_worker_says_then(tmp_path: Path) -> None:
+    def ask(parcel: Parcel, what: object, *_: object) -> object:
+        if what is worker.drop:
+            raise OddAnswer("a worker's answer can't be read")
+        return b"abc"
+
+    gathering = pool._Gathering.__new__(pool._Gathering)
+    gathering._ask = ask
+    assert gathering._pieces(Parcel("tcp://10.0.0.1:5", size=3), tmp_path / "zip")
+    assert (tmp_path / "zip").read_bytes() == b"abc"
 
 
 def test_an_archive_of_another_point(tmp_path: Path) -> None:

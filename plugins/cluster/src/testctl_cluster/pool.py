@@ -48,6 +48,9 @@ from testctl_cluster.worker import (
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+SAFE = ("tls", "wss", "inproc")
+"""Schemes of Dask's addresses that are reached by nobody else, wherever they are."""
+WANTED = "want the address of a Dask scheduler, such as tls://10.0.0.1:8786"
 AHEAD = 2
 """Submitted points per thread of a worker: one runs, one waits."""
 PIECE_BYTES = 8 << 20
@@ -73,8 +76,11 @@ class ClusterPool:
     def __post_init__(self) -> None:
         """Raises PlanError for an address of another machine without TLS, unless that is accepted."""
         scheme, _, rest = self.address.rpartition("://")
-        host = (urlsplit(f"//{rest}").hostname or "") if scheme in ("", "tcp") else "localhost"
-        if not self.insecure and not is_loopback(host):
+        try:
+            host = urlsplit(f"//{rest}").hostname or ""
+        except ValueError as error:
+            raise PlanError(f"--cluster {self.address}: {WANTED}; got: {error}") from error
+        if scheme not in SAFE and not self.insecure and not is_loopback(host):
             raise PlanError(
                 f"--cluster {self.address}: want tls://, because anyone who reaches that scheduler can act as a worker "
                 "and read, change and invent results (docs/cluster.md); --insecure allows tcp:// on a private network"
@@ -224,7 +230,8 @@ class _Gathering:
                     return False
                 check_room(archive, len(data))
                 file.write(data)
-        self._ask(parcel, drop, parcel.path)
+        with suppress(OddAnswer):
+            self._ask(parcel, drop, parcel.path)
         return True
 
     def _ask(self, parcel: Parcel, what: object, *words: object) -> object:
@@ -252,7 +259,7 @@ def _connected(address: str) -> Client:
         with suppress(Exception):
             client.close(timeout=1)
         raise TestbedError(
-            f"--cluster {address}: want the address of a Dask scheduler, such as tls://10.0.0.1:8786, and for tls:// "
+            f"--cluster {address}: {WANTED}, and for tls:// "
             f"certificates in Dask's configuration (docs/cluster.md); got: {str(error) or type(error).__name__}"
         ) from error
 

@@ -138,6 +138,8 @@ def work(bed: ReadyTestbed, point: Point, code_key: str, code: str, keep_capture
         return to_bytes(_worked(worker, bed, point, code_key, code, keep_captures))
     except TestctlError as error:
         return to_bytes(Parcel(worker.address, error=str(error)))
+    except OSError as error:
+        return to_bytes(Parcel(worker.address, error=f"worker {worker.address}: {error}"))
 
 
 def _worked(worker: Worker, bed: ReadyTestbed, point: Point, code_key: str, code: str, keep_captures: bool) -> Parcel:
@@ -159,11 +161,15 @@ def _worked(worker: Worker, bed: ReadyTestbed, point: Point, code_key: str, code
 
 
 def pack(directory: Path, archive: Path) -> str:
-    """Archive a point's directory; returns the archive's sha256."""
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:  # Parquet is compressed already
-        for path in sorted(directory.rglob("*")):
-            file.write(path, path.relative_to(directory))
-    return sha256_of(archive)
+    """Archive a point's directory, whole or not at all; returns the archive's sha256."""
+    try:
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_STORED) as file:  # Parquet is compressed already
+            for path in sorted(directory.rglob("*")):
+                file.write(path, path.relative_to(directory))
+        return sha256_of(archive)
+    except BaseException:
+        archive.unlink(missing_ok=True)
+        raise
 
 
 def unpack(archive: Path, directory: Path, point_id: str) -> str:
