@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from testctl_agent.spec.errors import DriverError, TestbedError
@@ -53,6 +55,42 @@ def test_one_left_behind_is_ended_and_a_stranger_with_its_number_is_not(tmp_path
     finally:
         sleeper.kill()
         sleeper.wait()
+
+
+def test_a_note_of_a_port_that_a_full_disk_left_empty_is_none(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thrift").touch()
+    simple_switch.end_stale(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["run", "x" * 100])
+def test_one_that_can_not_be_used_is_ended(
+    stand_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """On a full disk, or where the path of its socket is too long."""
+    started: list[simple_switch.subprocesses.Process] = []
+    start = simple_switch.subprocesses.start
+
+    def noted(*words: Any) -> simple_switch.subprocesses.Process:
+        started.append(start(*words))
+        return started[0]
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    stand_in.write_text("#!/bin/sh\nexec sleep 600\n")
+    monkeypatch.setattr(simple_switch.subprocesses, "start", noted)
+    if name == "run":
+        monkeypatch.setattr(Path, "write_text", full)
+    try:
+        with pytest.raises(TestbedError, match=r"BMv2: .*(No space left|path too long)"):
+            simple_switch.start({}, tmp_path / name)
+        assert started[0].poll() is not None
+        assert not (tmp_path / name).exists()
+    finally:
+        started[0].kill()
+        started[0].wait()
 
 
 def test_without_nftables_a_switch_of_devices_is_refused(

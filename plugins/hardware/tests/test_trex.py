@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,28 @@ def test_nobody_is_there() -> None:
         ),
     ):
         client.sync("STL", 5, 1)
+
+
+def test_a_late_answer_is_no_answer_to_the_next_call() -> None:
+    def late(params: dict[str, Any]) -> str:
+        time.sleep(0.5)
+        return "late"
+
+    with (
+        peer({"ping": late, "release": "given back"}) as server,
+        trex_rpc.Client("127.0.0.1", server.port, timeout_s=0.2) as client,
+    ):
+        with pytest.raises(TestbedError, match=r"no answer to ping within 0\.2 s"):
+            client.call("ping")
+        time.sleep(0.5)
+        assert client.call("release") == "given back"
+
+
+def test_a_port_whose_state_is_not_known_is_stopped_before_it_is_given_back(tmp_path: Path) -> None:
+    """One that sends refuses to."""
+    with peer(stl(get_port_status=b"hello")) as server, pytest.raises(TestbedError, match="get_port_status: want JSON"):
+        run(tmp_path, options(server))
+    assert server.methods[-4:] == ["stop_traffic", "remove_rx_filters", "remove_all_streams", "release"]
 
 
 def test_another_version_is_refused_in_the_servers_words(tmp_path: Path) -> None:

@@ -133,7 +133,8 @@ def _last_words(log: Path) -> str:
 def _forget(directory: Path) -> None:
     closed = directory / "thrift"
     if closed.exists():
-        thrift_port.forget(int(closed.read_text(encoding="ascii")))
+        if (port := closed.read_text(encoding="ascii")).isdecimal():  # a full disk leaves none, and no port was closed
+            thrift_port.forget(int(port))
         closed.unlink()
     for name in ("pid", "grpc", "packets", "log"):
         (directory / name).unlink(missing_ok=True)
@@ -180,13 +181,16 @@ def start(ports: Mapping[int, str], directory: Path, packets: bool = False, devi
     if packets:
         argv += ["--dp-grpc-server-addr", f"unix:{directory / 'packets'}"]
     process = subprocesses.start(argv, directory / "log", directory / "log")
-    (directory / "pid").write_text(f"{process.pid} {_began(process.pid)}\n", encoding="ascii")
     switch = Switch(process, f"unix:{directory / 'grpc'}", f"unix:{directory / 'packets'}" if packets else "", None,
                     directory)  # fmt: skip
     try:
+        (directory / "pid").write_text(f"{process.pid} {_began(process.pid)}\n", encoding="ascii")
         _wait(switch)
         client = _thrift(switch, thrift)
-    except TestbedError:
+    except OSError as error:
+        switch.close()
+        raise TestbedError(f"BMv2: {directory}: {error}") from error
+    except BaseException:
         switch.close()
         raise
     return replace(switch, thrift=client)

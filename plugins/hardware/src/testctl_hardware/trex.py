@@ -102,10 +102,14 @@ def drive(mode: Mode, asked_for: Load, start_ns: int, running: Running) -> dict[
         begin_ns = time.time_ns()
         mode.start()
         late = time.monotonic() + asked_for.duration_s + _LATE_S
-        while mode.running():
-            if running.stop.wait(_LOOK_S) or time.monotonic() > late:
-                mode.stop()
-                break
+        try:
+            while mode.running():
+                if running.stop.wait(_LOOK_S) or time.monotonic() > late:
+                    mode.stop()
+                    break
+        except TestbedError:
+            mode.stop()  # what sends can't be given back
+            raise
         end_ns = time.time_ns()
         time.sleep(_UNDER_WAY_S)
         return {**mode.result(), "begin_ns": begin_ns, "end_ns": end_ns}

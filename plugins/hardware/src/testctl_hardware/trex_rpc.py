@@ -81,6 +81,8 @@ class Client:
         self._socket = self._context.socket(zmq.REQ)
         for option in (zmq.SNDTIMEO, zmq.RCVTIMEO):
             self._socket.setsockopt(option, int(timeout_s * 1000))
+        for option in (zmq.REQ_RELAXED, zmq.REQ_CORRELATE):  # a call without an answer is not the last one
+            self._socket.setsockopt(option, 1)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.connect(f"tcp://{server}:{port}")
         self._api: str | None = None
