@@ -299,3 +299,29 @@ def test_a_machine_without_grub(host: Host, capsys: pytest.CaptureFixture[str]) 
 def test_a_menu_that_reads_no_custom_cfg(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     (host.grub / "grub.cfg").write_text(MENU.replace("custom.cfg", "other.cfg"), encoding="utf-8")
     assert "that reads custom.cfg" in said(capsys, "once", OLD, NEW, "10", RUN)["error"]
+
+
+def test_what_is_no_text_is_an_error_in_words(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    (host.grub / "custom.cfg").write_bytes(b"# caf\xe9\n")
+    assert "can't decode byte 0xe9" in said(capsys, "clean")["error"]
+
+
+def test_a_program_that_does_not_end_is_an_error_in_words() -> None:
+    with pytest.raises(boot_once.Wrong, match=r"^sleep 60: did not end within 0\.05 s$"):
+        boot_once._output("sleep", "60", timeout_s=0.05)
+
+
+@pytest.mark.parametrize("program", ["grub-reboot", "systemd-run"])
+def test_a_boot_that_can_not_begin_leaves_no_entry(
+    host: Host, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    def output(*argv: str) -> str:
+        found = host.output(*argv)
+        if argv[0] == program:
+            raise boot_once.Wrong(f"{program}: exit 1")
+        return found
+
+    monkeypatch.setattr(boot_once, "_output", output)
+    assert said(capsys, "once", OLD, NEW, "10", RUN) == {"error": f"{program}: exit 1"}
+    assert host.next == ""
+    assert not (host.grub / "custom.cfg").exists()

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from testctl_agent.spec.errors import TestbedError
-from testctl_rack import pki
+from testctl_rack import pki, reservation
 from testctl_rack.in_use import in_use
 from testctl_rack.inventory_file import Machine
 
@@ -35,3 +36,13 @@ def test_keys_of_another_user_are_not_no_keys(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(Path, "read_bytes", refused)
     with pytest.raises(TestbedError, match=r"ca\.crt: Permission denied"):
         in_use(ALPHA, tmp_path)
+
+
+def test_a_user_without_a_name_holds_a_lease_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that runs as a user whom its passwd does not have."""
+
+    def unknown() -> str:
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr(reservation.getpass, "getuser", unknown)
+    assert reservation.holder("a run").startswith(f"{os.getuid()}@")

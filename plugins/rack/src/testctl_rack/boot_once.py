@@ -146,6 +146,8 @@ def _output(*argv: str, timeout_s: float = 60.0) -> str:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=timeout_s)
     except OSError as error:
         raise Wrong(f"{argv[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Wrong(f"{' '.join(argv)}: did not end within {timeout_s:g} s") from error
     if done.returncode != 0:
         raise Wrong(f"{' '.join(argv)}: exit {done.returncode}: {(done.stderr or done.stdout).strip()}")
     return done.stdout.strip()
@@ -206,9 +208,13 @@ def once(release: str, was: str, panic_s: str, run: str) -> dict[str, object]:
     custom = GRUB / "custom.cfg"
     text = without(custom.read_text(encoding="utf-8")) if custom.exists() else ""
     block = entry(kernels[release], f"panic={panic_s} {_WAS}{was}")
-    _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
-    _output("grub-reboot", ENTRY)
-    _reboot(run)
+    try:
+        _write(custom, f"{text}{BEGIN}\n{block}{END}\n")
+        _output("grub-reboot", ENTRY)
+        _reboot(run)
+    except (Wrong, OSError):
+        clean()
+        raise
     return listed()
 
 
@@ -235,11 +241,7 @@ def _leased(run: str) -> None:
 
 
 def _reboot(run: str) -> None:
-    try:
-        _leased(run)
-    except Wrong:
-        clean()
-        raise
+    _leased(run)
     when = [f"--on-active={REBOOT_S}s", "--timer-property=AccuracySec=100ms"]
     _output("systemd-run", "--quiet", *when, "systemctl", "reboot")
 
@@ -333,7 +335,7 @@ def main(arguments: list[str]) -> None:
             case _:
                 want = "want list, once RELEASE WAS PANIC_S RUN, reboot RUN, clean, keep or unkeep"
                 reply = {"error": f"{want}; got {' '.join(arguments)}"}
-    except (Wrong, OSError) as error:
+    except (Wrong, OSError, ValueError) as error:
         reply = {"error": str(error)}
     print(json.dumps(reply))
 

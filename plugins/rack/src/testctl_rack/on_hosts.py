@@ -60,8 +60,8 @@ def _result(path: Path, output: str) -> dict[str, Any]:
         reply = None
     if isinstance(reply, dict):
         return reply
-    why = result.get("msg") or result.get("stderr") or result.get("module_stderr") or result
-    return {"error": f"Ansible: {str(why).strip()[:500]}"}
+    why = result.get("stderr") or result.get("module_stderr") or result.get("msg") or result
+    return {"error": f"Ansible: {str(why).strip()[-500:]}"}
 
 
 def all_of(results: Mapping[str, Mapping[str, Any]], who: Mapping[str, object]) -> None:

@@ -34,7 +34,11 @@ FREE = "free"
 
 def holder(what: str) -> str:
     """The holder of a lease, as shown to those who are refused one."""
-    return f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, {what}"
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # no name, as in a container
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}, process {os.getpid()}, {what}"
 
 
 def since(ns: int) -> str:
