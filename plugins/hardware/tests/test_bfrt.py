@@ -6,12 +6,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Range
+from testctl_hardware import bfrt
 from testctl_hardware.bfrt import ALL_PIPES, BfrtDriver
 
 
@@ -126,3 +127,24 @@ def test_a_range_becomes_a_row_for_each_prefix(tables: dict[str, Table]) -> None
 def test_what_the_client_raises_says_who() -> None:
     with pytest.raises(DriverError, match=r"^BFRuntime at nobody: connect: no answer$"):
         BfrtDriver("nobody", "testbed")
+
+
+def test_a_switch_that_does_not_take_the_program_is_left_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    left = []
+
+    class Interface:
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def bind_pipeline_config(self, program: str) -> None:
+            raise RuntimeError(f"no such program: {program}")
+
+        def tear_down_stream(self) -> None:
+            left.append(self)
+
+    monkeypatch.setattr(
+        bfrt, "client_module", lambda: SimpleNamespace(ClientInterface=Interface, BfruntimeRpcException=OSError)
+    )
+    with pytest.raises(DriverError, match="bind testbed"):
+        BfrtDriver("127.0.0.1:50052", "testbed")
+    assert len(left) == 1

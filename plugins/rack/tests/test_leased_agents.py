@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_rack import leased_agents
+from testctl_rack import leased_agents, rack
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.leased_agents import RemoteAgents
 from testctl_rack.placement import Placement
@@ -120,3 +121,14 @@ def test_only_what_this_run_has_left_is_waited_for_until_it_is_restored(
     with nullcontext() if tries == 2 else given_up, remote("ann@desk, process 12, point 2"):
         pass
     assert len(asked) == tries
+
+
+def test_a_machine_that_was_restored_is_whatever_becomes_of_the_lease() -> None:
+    """A lease may end while Restore takes long."""
+    agent = Agent(lambda: None)
+    restored = pb.RestoreReply()
+    release = refuses("Release wants a lease; the one given has ended")
+    stub = SimpleNamespace(
+        Acquire=agent.Acquire, Restore=lambda *_, **__: restored, Release=lambda *_, **__: release()
+    )  # fmt: skip
+    assert rack._restored_alone(stub) is restored

@@ -122,3 +122,11 @@ def test_an_agents_certificate_does_not_become_a_controllers(tmp_path: Path) -> 
         pki.make(tmp_path, ["gamma"], controllers=["gamma"])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
     assert pki.make(tmp_path, ["alpha"], controllers=["second"]) == []
+
+
+def test_a_certificate_under_another_name_is_refused(tmp_path: Path) -> None:
+    pki.make(tmp_path, ["alpha"])
+    for what in ("crt", "key"):
+        (tmp_path / f"beta.{what}").write_bytes((tmp_path / f"alpha.{what}").read_bytes())
+    with pytest.raises(PlanError, match=r"beta\.crt: want the certificate of .*; got another's"):
+        pki.make(tmp_path, ["alpha", "beta"])

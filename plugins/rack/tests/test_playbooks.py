@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -168,3 +169,18 @@ def test_teardown_removes_the_entry_for_one_boot(tmp_path: Path, before: str, af
     code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
     assert code == 0, output
     assert (file.read_text(encoding="utf-8") if file.exists() else None) == after
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "right"),
+    [
+        ("testctl_sde", "/opt/bf-sde-9.13.1", True), ("testctl_sde", "/opt/a b; reboot", False),
+        ("testctl_sde", "/opt/$(reboot)", False), ("testctl_sde", "/root/sde", False),
+        ("testctl_bfrt", "127.0.0.1:50052", True), ("testctl_bfrt", "tofino-1.example:50052", True),
+        ("testctl_bfrt", "$(reboot):50052", False),
+    ],
+)  # fmt: skip
+def test_what_a_script_of_root_reads_is_words_alone(variable: str, value: str, right: bool) -> None:
+    text = (ROLES / "switch_agent/tasks/main.yml").read_text(encoding="utf-8")
+    (pattern,) = re.findall(rf"- {variable} \| default\(''\) is regex\('(.*)'\)", text)
+    assert bool(re.search(pattern, value)) is right

@@ -70,8 +70,15 @@ def test_a_rack() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        ("alpha", {"testctl_listen": "192.0.2.11"}, "alpha: testctl_listen: want ADDRESS:PORT; got '192.0.2.11'"),
+        (
+            "alpha",
+            {"testctl_listen": "192.0.2.11"},
+            "alpha: testctl_listen: want ADDRESS:PORT, the address of IPv4; got '192.0.2.11'",
+        ),
         ("alpha", {"testctl_listen": "192.0.2.11:99999"}, "alpha: testctl_listen: want ADDRESS:PORT"),
+        ("alpha", {"testctl_listen": "2001:db8::1:7400"}, "alpha: testctl_listen: want ADDRESS:PORT"),
+        ("alpha", {"testctl_listen": "[2001:db8::1]:7400"}, "alpha: testctl_listen: want ADDRESS:PORT"),
+        ("alpha", {"testctl_listen": "host name:7400"}, "alpha: testctl_listen: want ADDRESS:PORT"),
         ("alpha", {"testctl_device": 7}, "alpha: testctl_device: want a text; got 7"),
         (
             "alpha",
@@ -98,6 +105,12 @@ def test_what_is_wrong_is_named(name: str, values: dict[str, Any], words: str) -
         rack(**{name: values})
     assert words in str(refused.value)
     assert str(refused.value).startswith("inventory/mine: ")
+
+
+def test_what_is_left_empty_is_not_given() -> None:
+    found = rack(**{name: {"testctl_keys": None, "testctl_entity": None} for name in VARS})
+    assert found.keys == Path("inventory/../inventory.keys")
+    assert {machine.entity for machine in found.machines.values()} == {""}
 
 
 def test_what_no_installed_distribution_brings_is_named_with_the_one_that_would(

@@ -14,11 +14,11 @@ def notify(text: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as sock:
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as sock:
             sock.sendto(text.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
-        except OSError as error:
-            print(f"NOTIFY_SOCKET {address}: {error.strerror}", file=sys.stderr)
+    except OSError as error:
+        print(f"NOTIFY_SOCKET {address}: {error.strerror}", file=sys.stderr)
 
 
 class Watchdog:

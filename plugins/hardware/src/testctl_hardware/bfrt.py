@@ -47,8 +47,12 @@ class BfrtDriver:
         self._interface = self._ask(
             "connect", lambda: self._client.ClientInterface(address, client_id=0, device_id=device, num_tries=3)
         )
-        self._ask(f"bind {program}", lambda: self._interface.bind_pipeline_config(program))
-        self._info = self._ask("its tables", lambda: self._interface.bfrt_info_get(program))
+        try:
+            self._ask(f"bind {program}", lambda: self._interface.bind_pipeline_config(program))
+            self._info = self._ask("its tables", lambda: self._interface.bfrt_info_get(program))
+        except DriverError:
+            self.close()
+            raise
         self.target = self._client.Target(device_id=device, pipe_id=ALL_PIPES)
 
     def close(self) -> None:

@@ -54,7 +54,7 @@ VARIABLES = frozenset({
 COMMANDS = ("power_on", "power_off", "power_cycle", "console")
 KEY_FILES = ("ca.crt", "controller.crt", "controller.key")
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}")
-_PORT = re.compile(r".+:([0-9]{1,5})")
+_PORT = re.compile(r"[0-9.]+:([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ def rack_of(listed: Mapping[str, Any], path: Path) -> Rack:
     problems += _twice(machines, "address6")
     base = path if path.is_dir() else path.parent
     own = f"../{base.absolute().name}.keys"
-    keys = {str(values.get("testctl_keys", own)) for name, values in variables.items() if name in machines}
-    if len(keys) > 1 or "" in keys:
-        problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys)) or 'none'}")
+    keys = {str(values.get("testctl_keys") or own) for name, values in variables.items() if name in machines}
+    if len(keys) > 1:
+        problems.append(f"testctl_keys: want one directory for all; got {', '.join(sorted(keys))}")
     if problems:
         raise PlanError("\n".join(f"{path}: {problem}" for problem in problems))
     return Rack(path, machines, base / keys.pop())
@@ -192,8 +192,8 @@ def _machine(name: str, kind: str, values: Mapping[str, Any], problems: list[str
     listen = text("listen")
     port = _PORT.fullmatch(listen)
     if listen and not (port and 0 < int(port[1]) < 65536):
-        problems.append(f"{name}: testctl_listen: want ADDRESS:PORT; got {listen!r}")
-    entity = str(values.get("testctl_entity", ""))
+        problems.append(f"{name}: testctl_listen: want ADDRESS:PORT, the address of IPv4; got {listen!r}")
+    entity = str(values.get("testctl_entity") or "")
     try:
         backend, generators = software(kind, name, values)
     except PlanError as error:

@@ -317,9 +317,7 @@ def _restored_alone(stub: Any) -> pb.RestoreReply:
     metadata = [(LEASE_KEY, stub.Acquire(request, timeout=ANSWER_S).token)]
     try:
         reply: pb.RestoreReply = stub.Restore(pb.RestoreRequest(), timeout=60, metadata=metadata)
-    except grpc.RpcError:
+        return reply
+    finally:
         with suppress(grpc.RpcError):
             stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
-        raise
-    stub.Release(pb.ReleaseRequest(), timeout=60, metadata=metadata)
-    return reply
