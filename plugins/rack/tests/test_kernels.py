@@ -125,7 +125,7 @@ class Hosts:
     def await_boots(
         self, machines: Mapping[str, Machine], before: Mapping[str, str], limit_s: float
     ) -> dict[str, Seen]:
-        seen = self.reached(machines.values())[0]
+        seen, self.unreached = self.reached(machines.values())
         return {name: one for name, one in seen.items() if name in machines and one.boot != before[name]}
 
     def await_clocks(self, machines: Iterable[Machine]) -> None:
@@ -205,7 +205,10 @@ def test_a_kernel_that_panics_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_kernel_that_never_comes_up_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     hosts = Hosts({"alpha": NEW}, dead=[OLD])
     found = kernels(monkeypatch, hosts, "6.1")
-    with pytest.raises(TestbedError, match=r"got no agent within .*Kernel panic.*after a power cycle it runs 6\.12"):
+    with pytest.raises(
+        TestbedError,
+        match=r"got no agent within .*alpha: not reachable.*Kernel panic.*after a power cycle it runs 6\.12",
+    ):
         found.ensure({"alpha": "6.1"})
     assert hosts.releases == {"alpha": NEW}
     found.end()

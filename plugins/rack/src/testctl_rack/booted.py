@@ -50,6 +50,8 @@ class Booted:
     def __init__(self, rack: Rack, ticket: str = "") -> None:
         self._keys = read_keys(rack.keys)
         self._ticket = ticket
+        self.unreached: dict[str, str] = {}
+        """Of the last look of await_boots: why a machine did not answer."""
 
     def all(self, machines: Iterable[Machine]) -> dict[str, Seen]:
         """Raises TestbedError with all that do not answer."""
@@ -81,7 +83,7 @@ class Booted:
         while (left := [machine for name, machine in machines.items() if name not in booted]) and (
             time.monotonic() < until
         ):
-            seen, _ = self.reached(left)
+            seen, self.unreached = self.reached(left)
             booted |= {name: now for name, now in seen.items() if now.boot != before[name]}
             time.sleep(LOOK_S)
         return booted

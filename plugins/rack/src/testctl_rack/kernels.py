@@ -200,6 +200,8 @@ class Kernels:
     def _brought_back(self, booted: Booted, machine: Machine, release: str, seen: Seen, limit_s: float) -> str:
         """Switch a machine off and on that a kernel has not brought back; returns the error for the points."""
         lost = f"{machine}: kernel: want {release}; got no agent within {limit_s:g} s of the reboot"
+        if why := booted.unreached.get(machine.name):
+            lost += f" ({why})"
         lost += f"; {power.last_lines(machine)}"
         try:
             power.cycle(machine)
