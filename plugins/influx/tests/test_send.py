@@ -109,7 +109,7 @@ def test_a_server_that_is_no_target(ping: Answer, words: str) -> None:
 def test_a_url_may_say_the_version(url: str, api: str, base: str) -> None:
     found = parse_target(url)
     assert (found.api, found.url) == (api, base)
-    assert write_request(parse_target(url, api=api or "1"), TOKEN).url.startswith(base)
+    assert write_request(parse_target(url, api=api or "1"), TOKEN)[0].startswith(base)
 
 
 @pytest.mark.parametrize(

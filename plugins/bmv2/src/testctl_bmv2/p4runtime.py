@@ -170,10 +170,7 @@ class P4RuntimeDriver:
         request.arbitration.device_id = self._device
         request.arbitration.election_id.low = 1
         self._requests.put(request)
-        response = message("p4.v1.StreamMessageResponse")
-        call = self._channel.stream_stream(
-            "/p4.v1.P4Runtime/StreamChannel", lambda sent: bytes(sent.SerializeToString()), response.FromString
-        )
+        call = self._method(self._channel.stream_stream, "StreamChannel", "StreamMessageResponse")
         self._stream = call(iter(self._requests.get, None))
         got = self._answer(lambda: next(self._stream), "arbitration")
         if got.arbitration.status.code != 0:
@@ -202,21 +199,20 @@ class P4RuntimeDriver:
     def _read(self, wanted: Any, what: str) -> Iterator[Any]:
         request = message("p4.v1.ReadRequest")(device_id=self._device)
         request.entities.append(wanted)
-        call = self._channel.unary_stream(
-            "/p4.v1.P4Runtime/Read",
-            lambda sent: bytes(sent.SerializeToString()),
-            message("p4.v1.ReadResponse").FromString,
-        )
+        call = self._method(self._channel.unary_stream, "Read", "ReadResponse")
         for answer in self._answer(lambda: list(call(request, timeout=RPC_S)), what) or ():
             yield from answer.entities
 
     def _call(self, name: str, request: Any, what: str, allow: str = "") -> Any:
-        call = self._channel.unary_unary(
+        call = self._method(self._channel.unary_unary, name, f"{name}Response")
+        return self._answer(lambda: call(request, timeout=RPC_S), what, allow)
+
+    def _method(self, kind: Callable[..., Any], name: str, reply: str) -> Any:
+        return kind(
             f"/p4.v1.P4Runtime/{name}",
             lambda sent: bytes(sent.SerializeToString()),
-            message(f"p4.v1.{name}Response").FromString,
+            message(f"p4.v1.{reply}").FromString,
         )
-        return self._answer(lambda: call(request, timeout=RPC_S), what, allow)
 
     def _answer(self, ask: Callable[[], Any], what: str, allow: str = "") -> Any:
         try:

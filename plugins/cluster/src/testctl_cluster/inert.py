@@ -63,7 +63,7 @@ class _Reader(pickle.Unpickler):
 
         known = {one.__module__ + "." + one.__name__: one for one in (CommClosedError, KilledWorker)}
         found = getattr(builtins, name, None) if module == "builtins" and "." not in name else None
-        if isinstance(found, type) and (issubclass(found, Exception) or found in (set, frozenset, bytes, bytearray)):
+        if isinstance(found, type) and (issubclass(found, Exception) or found in PLAIN):
             return found
         return known.get(f"{module}.{name}") or _TBLIB.get(f"{module}.{name}", NotUnpickled)
 

@@ -23,13 +23,6 @@ def prefixes(low: int, high: int, bits: int) -> Iterator[Ternary]:
 
 def without_ranges(entry: Entry, ternary: Mapping[str, int]) -> Iterator[Entry]:
     """The rows that match what `entry` does, where these fields (→ bits) take prefixes only."""
-    names = [name for name, key in entry.keys.items() if name in ternary and isinstance(key, Range)]
-    choices = [list(_prefixes(entry, name, ternary[name])) for name in names]
-    for chosen in product(*choices):
-        yield replace(entry, keys={**entry.keys, **dict(zip(names, chosen, strict=True))})
-
-
-def _prefixes(entry: Entry, name: str, bits: int) -> Iterator[Ternary]:
-    key = entry.keys[name]
-    assert isinstance(key, Range)
-    return prefixes(key.low, key.high, bits)
+    ranges = {name: key for name, key in entry.keys.items() if name in ternary and isinstance(key, Range)}
+    for chosen in product(*(prefixes(key.low, key.high, ternary[name]) for name, key in ranges.items())):
+        yield replace(entry, keys={**entry.keys, **dict(zip(ranges, chosen, strict=True))})

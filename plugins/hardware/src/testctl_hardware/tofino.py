@@ -69,13 +69,10 @@ class TofinoBackend:
     def read(self, port: str, what: str) -> Value:
         if what in SWITCH_PARAMETERS:
             return self._tables.read(what)
-        match what:
-            case "delay" | "framing":
-                return 0
-            case "aqm" | "down" | "jitter" | "largest":
-                return UNSET[what]
-            case "ecn_threshold":
-                return units.cell_bytes(self._thresholds[port]) if port in self._thresholds else "none"
+        if what in _CANNOT:
+            return UNSET[what]
+        if what == "ecn_threshold":
+            return units.cell_bytes(self._thresholds[port]) if port in self._thresholds else "none"
         try:
             return self._rate(self._number(port)) if what == "rate" else self._buffer(self._number(port))
         except DriverError as error:
@@ -100,12 +97,7 @@ class TofinoBackend:
             "buffer": f"in {cell}, rounded down; a packet takes whole ones, so small packets fill it sooner",
             "ecn_threshold": f"in {cell}, rounded up",
             "fate": "a range of packets becomes as many rows as it has prefixes: at most 62",
-            "delay": _CANNOT["delay"],
-            "down": _CANNOT["down"],
-            "jitter": _CANNOT["jitter"],
-            "aqm": _CANNOT["aqm"],
-            "largest": _CANNOT["largest"],
-            "framing": _CANNOT["framing"],
+            **_CANNOT,
             "telemetry": "none yet: fates are counted by rule",
         }
 

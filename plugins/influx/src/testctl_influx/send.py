@@ -76,12 +76,8 @@ class Server:
 
     def write(self, batch: bytes) -> None:
         """Write a batch of gzipped lines.  Raises Away, Refused, NotAllowed; writing twice is no harm."""
-        request = write_request(self.target, self.credentials)
-        answer = self._asked(
-            lambda: self.client.post(
-                request.url, params=dict(request.params), headers=dict(request.headers), content=batch
-            )
-        )
+        url, params, headers = write_request(self.target, self.credentials)
+        answer = self._asked(lambda: self.client.post(url, params=params, headers=headers, content=batch))
         if answer.is_success:
             return
         kind = Refused if answer.status_code in _OF_THE_BATCH else NotAllowed

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit, urlunsplit
 
@@ -47,15 +46,6 @@ class Destination:
         """A name of letters and digits for all that goes to this place, whatever the server's version."""
         parts = [self.url, self.database, self.org, self.bucket, self.policy]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Write:
-    """A request that writes a batch: where to, and with which headers."""
-
-    url: str
-    params: Mapping[str, str]
-    headers: Mapping[str, str]
 
 
 def parse_target(
@@ -104,15 +94,15 @@ def with_version(target: Destination, version: str) -> Destination:
     return checked(replace(target, api=major))
 
 
-def write_request(target: Destination, credentials: Credentials) -> Write:
-    """How to write gzipped lines with times in ns to a target whose API is known."""
+def write_request(target: Destination, credentials: Credentials) -> tuple[str, dict[str, str], dict[str, str]]:
+    """(URL, parameters, headers) of a request that writes gzipped lines with times in ns, once the API is known."""
     params = {
         "1": {"db": target.database, "precision": "ns", **({"rp": target.policy} if target.policy else {})},
         "2": {"org": target.org, "bucket": target.bucket or target.database, "precision": "ns"},
         "3": {"db": target.database, "precision": "nanosecond", "accept_partial": "true"},
     }[target.api]
     headers = {"Content-Type": "text/plain; charset=utf-8", "Content-Encoding": "gzip"}
-    return Write(target.url + ENDS[target.api], params, headers | credentials.headers(target.api))
+    return target.url + ENDS[target.api], params, headers | credentials.headers(target.api)
 
 
 def _without_password(url: str) -> str:

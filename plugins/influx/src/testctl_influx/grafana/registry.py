@@ -10,8 +10,6 @@ from typing import Any
 import testctl_influx.grafana.boards
 from testctl_influx.grafana.model import Board, Json
 
-_ERRORS = "grafana/boards"
-
 
 def dashboards() -> dict[str, Json]:
     """Each dashboard's JSON by name, sorted.  Raises ValueError for a module that defines none."""
@@ -20,6 +18,6 @@ def dashboards() -> dict[str, Json]:
         module: Any = importlib.import_module(f"testctl_influx.grafana.boards.{info.name}")
         board = getattr(module, "BOARD", None)
         if not isinstance(board, Board):
-            raise ValueError(f"{_ERRORS}/{info.name}: want BOARD, a Board; got {type(board).__name__}")
+            raise ValueError(f"grafana/boards/{info.name}: want BOARD, a Board; got {type(board).__name__}")
         made[info.name] = board.to_json(info.name)
     return made
