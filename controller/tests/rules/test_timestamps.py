@@ -76,6 +76,13 @@ def test_the_timestamp_value_is_monotonically_non_decreasing() -> None:
     assert found("timestamp-moves-back", talk.format(1009)).count == 1
     wrapped = talk.replace("1000/", "4294967290/").replace("1010/", "4294967295/")
     assert found("timestamp-moves-back", wrapped.format(3)).count == 0
+    from_zero = talk.replace("1000/", "0/").replace("1010/", "3000000000/")
+    assert conversation.found("timestamp-moves-back", from_zero.format(3000000010)).count == 0
+    assert conversation.found("timestamp-moves-back", from_zero.format(2999999999)).count == 1
+    after = "21000 a > A 1000:2000 ack 0 ts {}/5000\n22000 a > A 2000:3000 ack 0 ts {}/5000"
+    again = from_zero.format(4294967295) + f"\n{after}"
+    assert conversation.found("timestamp-moves-back", again.format(5, 6)).count == 0
+    assert conversation.found("timestamp-moves-back", again.format(5, 4294967290)).count == 1
 
 
 def test_a_timestamp_clock_frequency_in_the_range_of_1_ms_to_1_s_per_tick() -> None:

@@ -136,17 +136,23 @@ class Rows:
 
     @cached_property
     def stamp(self) -> Ints:
-        """TSval, which counts on where its 32 bits wrap; of RSTs as it is there."""
+        """TSval, which counts on where its 32 bits wrap; of RSTs as it is there.
+
+        A step up of half of them leads back to before a wrap; without one, as from the 0 of a SYN, it is a step up.
+        """
         value = self["tsval"]
         for out in (True, False):
-            rows = np.flatnonzero((self.out == out) & (value >= 0) & ~self.has(RST))
+            counted = (self.out == out) & (value >= 0) & ~self.has(RST)
+            rows = np.flatnonzero(counted)
             step = np.diff(value[rows])
             step[self.first[rows[1:]] != self.first[rows[:-1]]] = 0
-            if (np.abs(step) >= _HALF).any():
-                wraps = np.append(0, np.cumsum((step <= -_HALF).astype(np.int64) - (step >= _HALF)))
-                begins = np.searchsorted(rows, self.first[rows])
+            if (step <= -_HALF).any():
+                sums = np.append(0, np.cumsum((step <= -_HALF).astype(np.int64) - (step >= _HALF)))
+                wraps = np.zeros(len(self), np.int64)
+                wraps[rows] = sums - sums[np.searchsorted(rows, self.first[rows])]
+                wraps += np.maximum(self.highest(-wraps, counted, inclusive=True), 0)
                 value = value.astype(np.int64) if value is self["tsval"] else value
-                value[rows] += (wraps - wraps[begins]) * 2 * _HALF
+                value[rows] += wraps[rows] * 2 * _HALF
         return value
 
     @cached_property
