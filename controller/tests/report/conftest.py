@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,6 @@ from testctl.results import PointResult, Run, RunWriter, build_summary, load_poi
 MSS = 1448
 RTO_NS = 200_000_000
 DELAY_NS = 10_000
-DURATION_NS = 700_000_000
-RATE_BPS = 100e6
 HOSTS = ["sender", "receiver"]
 
 PLAN = """\
@@ -49,11 +49,11 @@ figures:
 """
 
 
-def make_records(point: dict[str, Any], *, stalls: bool, seed: int) -> Records:
+def make_records(point: dict[str, Any], *, stalls: bool, rate_bps: float, seed: int) -> Records:
     """Records of one flow "bulk"; with `stalls` an ACK is forgotten every now and then."""
     rng = np.random.default_rng(seed)
-    duration = DURATION_NS
-    gap = round((MSS + 66) * 8e9 / RATE_BPS)
+    duration = int(point["duration_ns"])
+    gap = round((MSS + 66) * 8e9 / rate_bps)
     rows: list[np.ndarray[Any, Any]] = []
     start, seq = 200_000, 0
     while start < duration:
@@ -147,26 +147,31 @@ def _tcp_info(duration: int, stalls: bool, rng: np.random.Generator) -> pa.Table
     return pa.Table.from_arrays(columns, schema=TCP_INFO)
 
 
-@pytest.fixture(scope="package")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A complete run of 3 x 2 x 2 points, and one broken and one skipped point; not to be changed."""
-    now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-    writer = RunWriter.create(tmp_path_factory.mktemp("results"), "dctcp_htb", now=now)
+def make_run(
+    results: Path,
+    *,
+    duration_ns: int = 700_000_000,
+    rate_bps: float = 100e6,
+    thresholds: Sequence[str] = ("10kB", "30kB"),
+    name: str = "dctcp_htb",
+) -> Run:
+    """A complete run of 3 x 2 x thresholds points, and one broken and one skipped point."""
+    writer = RunWriter.create(results, name, now=datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
     writer.write_plan(PLAN, {})
     versions = {"testctl": "0.1.0", "commit": "0123abc", "kernel": "6.12.117", "tools": {"tgen": "1"}}
     writer.write_versions(versions)
     order: list[str] = []
     for cc in ("dctcp_bug", "dctcp", "dctcp_resched"):
         for mark in ("data", "ack"):
-            for threshold in ("10kB", "30kB"):
-                order.append(_add_point(writer, len(order), cc, mark, threshold))
+            for threshold in thresholds:
+                order.append(_add_point(writer, len(order), cc, mark, threshold, duration_ns, rate_bps))
     for index, verdict in enumerate(("broken", "skip")):
-        point = _point(f"ffffffffff0{index}", "dctcp", "data", f"{50 + index}kB")
+        point = _point(f"ffffffffff0{index}", "dctcp", "data", f"{50 + index}kB", duration_ns)
         write_point(
             writer.path, PointResult(point, verdict, reason=f"the lab was killed <after> {index} s & printed no more")
         )
         order.append(point["id"])
-    bad = order[:2]
+    bad = order[: len(thresholds)]
     expectations = [
         {"name": "the bug oscillates", "verdict": "pass", "detail": "90 times as much", "points": bad},
         {"name": "marking data is steady <b>", "verdict": "fail", "detail": "got 0.9", "points": bad},
@@ -178,8 +183,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
     summary = build_summary(
         writer.path,
-        plan="dctcp_htb",
-        started=now,
+        plan=name,
+        started=datetime(2026, 1, 31, 12, 0, tzinfo=UTC),
         wall_s=61.5,
         versions=versions,
         expectations=expectations,
@@ -189,7 +194,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return load_run(writer.finish(summary))
 
 
-def _point(point_id: str, cc: str, mark: str, threshold: str) -> dict[str, Any]:
+def _point(point_id: str, cc: str, mark: str, threshold: str, duration_ns: int) -> dict[str, Any]:
     flow = {"name": "bulk", "from": "sender", "to": "receiver", "generator": "tgen", "parallel": 1, "options": {}}
     flow |= {"server_port": 5201, "client_port": 50000}
     tuples = [
@@ -208,26 +213,34 @@ def _point(point_id: str, cc: str, mark: str, threshold: str) -> dict[str, Any]:
         "receiver": {"cc": cc},
     }
     point = {"id": point_id, "tuples": tuples, "settings": settings, "flows": [flow], "topology": {}, "repeat": 0}
-    return {**point, "duration_ns": DURATION_NS}
+    return {**point, "duration_ns": duration_ns}
 
 
-def _add_point(writer: RunWriter, index: int, cc: str, mark: str, threshold: str) -> str:
-    point = _point(f"{(index + 1) * 2654435761 % 16**12:012x}", cc, mark, threshold)
+def _add_point(
+    writer: RunWriter, index: int, cc: str, mark: str, threshold: str, duration_ns: int, rate_bps: float
+) -> str:
+    point = _point(f"{(index + 1) * 2654435761 % 16**12:012x}", cc, mark, threshold, duration_ns)
     stalls = cc == "dctcp_bug" and mark == "data"
-    records = make_records(point, stalls=stalls, seed=index)
+    records = make_records(point, stalls=stalls, rate_bps=rate_bps, seed=index)
     analysis = analyse(records)
     result = PointResult(
         point,
         "pass",
         code_key="code",
         wall_s=2.1,
-        virtual_s=DURATION_NS / 1e9,
+        virtual_s=duration_ns / 1e9,
         metrics=analysis.metrics,
         records=records,
         stalls=analysis.stalls,
     )
     write_point(writer.path, result)
     return str(point["id"])
+
+
+@pytest.fixture(scope="package")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A complete run of 14 points; not to be changed."""
+    return make_run(tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture(scope="package")
