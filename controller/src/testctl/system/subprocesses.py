@@ -14,6 +14,8 @@ from pathlib import Path
 from testctl_agent.spec.errors import TestbedError
 
 Process = subprocess.Popen[bytes]
+_LONGEST_MS = 2**31 - 1
+"""That poll(2) takes: 24 days."""
 
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
 """Words before a program that gets SIGTERM when the process that starts it has ended, in whatever way."""
@@ -133,7 +135,7 @@ def wait(process: Process, timeout_s: float) -> bool:
         try:
             ended = select.poll()
             ended.register(end, select.POLLIN)
-            ended.poll(timeout_s * 1000)
+            ended.poll(min(timeout_s * 1000, _LONGEST_MS))
         finally:
             os.close(end)
     return process.poll() is not None
