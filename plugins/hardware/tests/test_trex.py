@@ -176,6 +176,12 @@ def test_a_port_whose_state_is_not_known_is_stopped_before_it_is_given_back(tmp_
     assert server.methods[-4:] == ["stop_traffic", "remove_rx_filters", "remove_all_streams", "release"]
 
 
+def test_the_first_of_two_errors_is_the_one_that_is_shown(tmp_path: Path) -> None:
+    answers = stl(get_port_status=b"hello", stop_traffic=b"bye")
+    with peer(answers) as server, pytest.raises(TestbedError, match="get_port_status: want JSON"):
+        run(tmp_path, options(server))
+
+
 def test_another_version_is_refused_in_the_servers_words(tmp_path: Path) -> None:
     why = "RPC version mismatch: a newer client version is required"
     refusal = Refusal(code=-32000, message="Failed To Execute Method", specific_err=why)

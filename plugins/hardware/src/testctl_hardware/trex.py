@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ def drive(mode: Mode, asked_for: Load, start_ns: int, running: Running) -> dict[
                     mode.stop()
                     break
         except TestbedError:
-            mode.stop()  # what sends can't be given back
+            with suppress(TestbedError):
+                mode.stop()  # what sends can't be given back
             raise
         end_ns = time.time_ns()
         time.sleep(_UNDER_WAY_S)
