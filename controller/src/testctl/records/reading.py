@@ -110,8 +110,7 @@ class Reading:
                 self.truncated.append(where)
         self.without_syn = np.flatnonzero((self._streams["seen"] > 0) & (self._streams["syn_seen"] == 0))
         job = self._job
-        if job.some_long:
-            self._library.count_segments(job)
+        self._library.count_segments(job)
         rows = int(job.rows)
         self.rare_rows, self.rare = self.rare_rows[: job.rares], self.rare[: job.rares]
         columns = {name: column[:rows] for name, column in self._bytes.items()}
@@ -151,7 +150,7 @@ class Reading:
         self._series[:] = 0
         self._series["longest"] = -1
         self._bits = {name: np.zeros(self._most // 8 + 1, np.uint8) for name in _BITS}
-        job.rows = job.rares = job.begun = job.some_long = 0
+        job.rows = job.rares = job.begun = 0
         self._point()
 
     def _point(self) -> None:

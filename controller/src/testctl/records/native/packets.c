@@ -94,9 +94,6 @@ static void write_row(struct job *job, const struct source *source,
 	series->begun = true;
 	if (packet->length > series->longest)
 		series->longest = packet->length;
-	if (source->where < job->hosts &&
-	    packet->length > job->fits[packet->flow] - TIMESTAMPS)
-		job->some_long = true;
 	if (packet->has_sacks || packet->has_ace)
 		write_rare(job, packet, series->ack);
 	if (packet->out)
@@ -196,52 +193,83 @@ int packets_read(struct job *job)
 	return DONE;
 }
 
-/*
- * The longest payload of a flow's direction in other captures; 0 without any, or where
- * they have merged packets too.
- */
-static int32_t payload_elsewhere(const struct job *job, int flow, int direction,
-				 int where)
+/* The first connection of a flow in a direction, as a source has it; the next is 2 on. */
+static struct series *first_of(const struct job *job, int source, int flow, int direction)
 {
-	int32_t most = 0, streams = job->flows * job->conns * 2;
+	return job->series + (source * job->flows + flow) * job->conns * 2 + direction;
+}
 
-	for (int other = 0; other < job->hosts; other++) {
-		const struct series *series = job->series + other * streams;
+static bool sends(const struct job *job, int source, int flow, int direction)
+{
+	return job->sources[source].here == (direction ? job->to : job->from)[flow];
+}
 
-		for (int conn = 0; other != where && conn < job->parallel[flow]; conn++) {
-			int32_t longest =
-				series[(flow * job->conns + conn) * 2 + direction]
-					.longest;
+/*
+ * What a packet of a flow's direction may carry: the longest payload that others saw, or
+ * what fits where there are none, or have merged packets too.  Whether a host has longer
+ * ones.
+ */
+static bool find_whole(struct job *job, int flow, int direction)
+{
+	bool some = false;
 
-			most = longest > most ? longest : most;
-		}
+	for (int source = 0; source < job->count; source++) {
+		struct series *first = first_of(job, source, flow, direction);
+
+		first->whole = 0;
+		for (int conn = 0; conn < job->parallel[flow]; conn++)
+			if (first[conn * 2].longest > first->whole)
+				first->whole = first[conn * 2].longest;
 	}
-	return most <= job->fits[flow] ? most : 0;
+	for (int where = 0; where < job->hosts; where++) {
+		struct series *first = first_of(job, where, flow, direction);
+
+		first->elsewhere = 0;
+		for (int other = 0; other < job->count; other++) {
+			int32_t there = first_of(job, other, flow, direction)->whole;
+
+			if (other != where && there > first->elsewhere)
+				first->elsewhere = there;
+		}
+		if (first->elsewhere > job->fits[flow])
+			first->elsewhere = 0;
+	}
+	for (int where = 0; where < job->hosts; where++) {
+		struct series *first = first_of(job, where, flow, direction);
+		int32_t most = job->fits[flow] - TIMESTAMPS, elsewhere = first->elsewhere;
+
+		/* What is lost is nowhere else; what arrives was sent. */
+		if (elsewhere > most ||
+		    (elsewhere && !sends(job, where, flow, direction)))
+			most = elsewhere;
+		some |= first->whole > most;
+		first->whole = most;
+	}
+	return some;
 }
 
 /* Packets on the wire that a captured record stands for, where it is longer than one. */
 void packets_count_segments(struct job *job)
 {
 	const struct columns *to = &job->to_columns;
-	int flow = -1, direction = -1, where = -1;
-	int32_t elsewhere = 0;
+	bool some = false;
 
-	for (uint64_t row = 0; row < job->rows; row++) {
-		int32_t length = to->length[row], mtu = job->mtu[to->flow[row]], mss,
-			segs;
+	for (int flow = 0; flow < job->flows; flow++)
+		for (int direction = 0; direction < 2; direction++)
+			some |= find_whole(job, flow, direction);
+	for (uint64_t row = 0; some && row < job->rows; row++) {
+		int32_t length = to->length[row], mss, segs;
 		uint32_t headers = (uint32_t)to->wire_bytes[row] - (uint32_t)length;
+		const struct series *first;
 
-		if (to->where[row] >= job->hosts ||
-		    length <= job->fits[to->flow[row]] - TIMESTAMPS)
+		if (to->where[row] >= job->hosts)
 			continue;
-		if (flow != to->flow[row] || direction != to->direction[row] ||
-		    where != to->where[row]) {
-			flow = to->flow[row];
-			direction = to->direction[row];
-			where = to->where[row];
-			elsewhere = payload_elsewhere(job, flow, direction, where);
-		}
-		mss = elsewhere ? elsewhere : mtu + ETHERNET_BYTES - (int32_t)headers;
+		first = first_of(job, to->where[row], to->flow[row], to->direction[row]);
+		if (length <= first->whole)
+			continue;
+		mss = first->elsewhere ? first->elsewhere
+				       : job->mtu[to->flow[row]] + ETHERNET_BYTES -
+						 (int32_t)headers;
 		mss = mss > 1 ? mss : 1;
 		segs = length > 0 ? (int32_t)(((int64_t)length + mss - 1) / mss) : 1;
 		to->segs[row] = (int16_t)segs;

@@ -102,6 +102,8 @@ struct series {
 	uint32_t last_seq, last_ack;
 	int32_t longest; /* payload; -1: no packet */
 	int32_t begun;
+	int32_t elsewhere, whole; /* of a flow's first: the longest that others saw, 0 if
+				     not known; what one packet may carry */
 };
 
 struct address {
@@ -135,9 +137,8 @@ struct job {
 	uint64_t rows, rares, most_rares;
 	int32_t count, hosts; /* sources; the first `hosts` of them are captures */
 	int32_t flows, conns, places, known; /* known: addresses */
-	int32_t merged;		  /* rows in order of time, or source after source */
-	int32_t begun, some_long; /* some_long: a captured packet is longer than its
-				     flow's MTU allows */
+	int32_t merged; /* rows in order of time, or source after source */
+	int32_t begun;
 };
 
 enum outcome next_packet(const struct job *job, struct source *source);

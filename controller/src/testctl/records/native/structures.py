@@ -71,7 +71,7 @@ class Series(ctypes.Structure):
     _fields_ = [
         *_of(c_int64, "seq", "ack", "highest"),
         *_of(c_uint32, "last_seq", "last_ack"),
-        *_of(c_int32, "longest", "begun"),
+        *_of(c_int32, "longest", "begun", "elsewhere", "whole"),
     ]
 
 
@@ -102,7 +102,7 @@ class Job(ctypes.Structure):
         ("to_columns", Columns),
         ("t0_ns", c_int64),
         *_of(c_uint64, "rows", "rares", "most_rares"),
-        *_of(c_int32, "count", "hosts", "flows", "conns", "places", "known", "merged", "begun", "some_long"),
+        *_of(c_int32, "count", "hosts", "flows", "conns", "places", "known", "merged", "begun"),
     ]
 
 
