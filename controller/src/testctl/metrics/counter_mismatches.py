@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from testctl.metrics import recovery, timeouts
-from testctl.metrics.core.available import counts_alone, of_flow
+from testctl.metrics.core.available import of_flow, timers_alone
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.spec import MetricInfo, MetricSpec, Number
 from testctl.metrics.core.view import view
@@ -112,7 +112,7 @@ def mismatches(records: Records) -> Sequence[Mismatch]:
 def _of_host(records: Records, host: str, flows: tuple[str, ...]) -> Iterator[Mismatch]:
     snmp = records.snmp(host)
     values = [timeouts.compute(records, flow) | recovery.compute(records, flow) for flow in flows]
-    alone = counts_alone(records, host)
+    alone = timers_alone(records, host)
     for held in _HELD:
         if not set(held.counters) <= snmp.keys():
             continue

@@ -48,6 +48,14 @@ def counts_alone(records: Records, host: str) -> bool:
 
 
 @once
+def timers_alone(records: Records, host: str) -> bool:
+    """Likewise, where no timer of it was for a flow that it receives: for what asks for data, or a FIN."""
+    received = (seen.acks_out for name in records.flows if (seen := view(records, name)).receiver == host)
+    timed = any(len(sent) and bool((sent["length"] > 0).any() or sent["retrans"].any()) for sent in received)
+    return not timed and counts_alone(records, host)
+
+
+@once
 def _numbered(records: Records) -> frozenset[str]:
     """The flows whose connections get a number in the switches."""
     return frozenset(flow.name for flow in numbered_flows(records.point.flows))

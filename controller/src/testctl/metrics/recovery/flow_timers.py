@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from testctl_agent.params.flow import command
 
-from testctl.metrics.core.available import counts_alone
+from testctl.metrics.core.available import timers_alone
 from testctl.metrics.core.memo import once
 from testctl.metrics.core.view import FlowView, view
 from testctl.metrics.recovery.kernel_trace import traced_columns, traced_names
@@ -44,7 +44,7 @@ def flow_timers(flow: FlowView) -> list[Departure]:
     UNSURE are those that the kernel's count of all that the host sent does not identify either.
     """
     departures, records = _inferred(flow), flow.records
-    if not any(departure.by == UNSURE for departure in departures) or not counts_alone(records, flow.sender):
+    if not any(departure.by == UNSURE for departure in departures) or not timers_alone(records, flow.sender):
         return departures
     flows = [other for other in (view(records, name) for name in records.flows) if other.sender == flow.sender]
     kinds = Counter(departure.by for other in flows for departure in _inferred(other))
