@@ -48,10 +48,12 @@ def test_segments_that_are_entirely_acknowledged_are_removed() -> None:
 
 
 def test_a_segment_that_is_sacked_is_skipped() -> None:
-    """RFC 2018, 5.1."""
-    text = THREE_SACKED + "20000 a > A 0:1000\n20000 a > A {}"
-    assert violations("rtx-of-sacked", text.format("3000:4000")) == 1
-    assert violations("rtx-of-sacked", text.format("4000:5000")) == 0
+    """RFC 2018, 5.1: the first of three ACKs of an instant may be all that TCP has dealt with."""
+    text = THREE_SACKED + "20000 a > A 0:1000\n{} a > A {}"
+    assert violations("rtx-of-sacked", text.format(20001, "3000:4000")) == 1
+    assert violations("rtx-of-sacked", text.format(20001, "4000:5000")) == 0
+    assert violations("rtx-of-sacked", text.format(20000, "3000:4000")) == 0
+    assert violations("rtx-of-sacked", text.format(20000, "1000:2000")) == 1
 
 
 def test_a_probe_that_was_due_sends_the_tail_again_though_it_is_sacked() -> None:

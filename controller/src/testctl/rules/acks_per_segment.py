@@ -40,6 +40,10 @@ def check(trace: Trace) -> Found:
     known = before >= 0
     since = trace.sparse(at, came[at] - np.where(known, came[before], 0))
     own = trace.sparse(at, sent[at] - sent[instant])
+    # So it is within that ACK's own, where it may be for the first of what came.
+    first = np.maximum(before, 0)
+    begin, left = trace.instant[first], trace.count(np.ones(len(trace), np.int64), trace.out)
+    known &= left[first] - left[begin] + 1 + sent[at] - sent[instant] >= came[at] - came[begin]
     return where(
         trace.sparse(at, known) & (own + 1 > since),
         lambda row: f"sends ACK {own[row] + 1} after {since[row]} packets since the ACK before",

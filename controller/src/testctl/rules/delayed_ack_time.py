@@ -8,15 +8,15 @@ from itertools import pairwise
 import numpy as np
 
 from testctl.records.schema import Ints
-from testctl.rules.core.sender import kernel, ms
+from testctl.rules.core.sender import kernel, ms, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import samples
 
 SPEC = RuleSpec(
     name="delayed-ack-time",
-    must="The time for which a receiver delays ACKs is at least 40 ms, and no longer than its RTO and what the time "
-    "between arrivals in order makes of it.",
+    must="The time for which a receiver delays ACKs is at least 40 ms, or as its least RTO allows, and no longer than "
+    "its RTO and what the time between arrivals in order makes of it.",
     source="Linux, tcp_event_data_recv()",
     level="Linux",
     quote="icsk->icsk_ack.ato = min3((icsk->icsk_ack.ato >> 1) + (u32)m, icsk->icsk_rto, (u32)TCP_DELACK_MAX)",
@@ -30,17 +30,20 @@ _SETTLED = 8
 
 def check(trace: Trace) -> Found:
     taken = samples(trace, "ato", "rto")
-    longest = _MOST_MS if kernel(trace) >= (6, 12) else 1 << 20
+    # A tick less than the least RTO (tcp_delack_max(), since 6.7: bbf80d713fe7).
+    by_rto = max(sysctl(trace, "tcp_rto_min_us", 1000 * (_MOST_MS + 1)) // 1000, 2) - 1
+    longest = min(_MOST_MS, by_rto) if kernel(trace) >= (6, 12) else 1 << 20
     most = np.full(len(taken["row"]), longest)
     if trace.exact and not trace.delayed and not trace.incomplete:
         most = _most(trace, taken["row"], longest)
     most = np.minimum(taken["rto"], 1000 * most)
-    wrong = np.flatnonzero((taken["ato"] > 0) & ((taken["ato"] < 1000 * _LEAST_MS) | (taken["ato"] > most)))
+    ato, least = taken["ato"], 1000 * min(_LEAST_MS, longest)
+    wrong = np.flatnonzero((ato > 0) & ((ato < least) | (ato > most)))
     rows, sample = taken["row"][wrong], trace.sparse(taken["row"][wrong], wrong)
     return where(
         np.isin(np.arange(len(trace)), rows),
         lambda row: (
-            f"delays ACKs for {ms(1000 * taken['ato'][sample[row]])} at an RTO of "
+            f"delays ACKs for {ms(1000 * ato[sample[row]])} at an RTO of "
             f"{ms(1000 * taken['rto'][sample[row]])}; by what arrived at most {ms(1000 * most[sample[row]])}"
         ),
     )

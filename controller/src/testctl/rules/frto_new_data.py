@@ -12,6 +12,7 @@ from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import RECOVERY, Events
 
 _SOON = 10
+_NOTHING_NEW = [TCP_LIMITS.index(limit) for limit in ("application", "send_buffer")]
 
 SPEC = RuleSpec(
     name="frto-new-data",
@@ -45,4 +46,5 @@ def check(trace: Trace) -> Found:
     partial = first & (una < sent[last]) & soon & (events["limited_by"] == TCP_LIMITS.index("nothing"))
     partial &= events.offered(partial) >= sent + trace.mss
     wrong = before(partial) & events.follows & events.kind("retransmit") & (time == events.before("time_ns"))
+    wrong &= ~np.isin(events["limited_by"], _NOTHING_NEW)
     return events.where(wrong, lambda at: f"an ACK of {una[at]} after a timeout is answered with a retransmission")

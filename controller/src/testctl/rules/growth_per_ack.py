@@ -25,6 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace) -> Found:
     if trace.cc.startswith("bbr"):
         return undecided("bbr restores the window that it had before it probed for the RTT")
+    if trace.cc == "hybla":
+        return undecided("hybla grows by more than a segment for each delivered where the RTT is longer than 25 ms")
     events = Events(trace)
     calm = (events["state"] == OPEN) & (events.before("state") == OPEN) & events.follows
     calm &= events["ssthresh"] <= events.before("ssthresh")  # an undo raises it, or leaves it where it was

@@ -10,7 +10,7 @@ from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import rack, reordered
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events, arrived_by
+from testctl.rules.core.windows import RECOVERY, Events, arrived_by, last_rows
 
 SPEC = RuleSpec(
     name="rack-pipe",
@@ -49,6 +49,11 @@ def check(trace: Trace) -> Found:
     micros, before = trace["time_ns"] // 1000, trace.latest(board.sent & ~board.again, board.again)
     tied = board.again & (before >= 0) & (micros[before] == micros)
     judged &= trace.latest(tied)[rows] < 0
+    # What was sent again before the recovery may have arrived the first time: its RTT is no measure of what is late.
+    begins = events.last((events["state"] == RECOVERY) & (events.before("state") != RECOVERY))[at]
+    begin = last_rows(trace, events["conn"][begins], events["time_ns"][begins])
+    earlier = trace.latest(board.again)[begin]
+    judged &= ~(board.again[row] & (row < begin)) & ~((earlier >= 0) & (trace.end[earlier] > trace.una[begin]))
     judged &= (trace["conn"][following] == trace["conn"][rows]) & (following > rows)
     judged &= (events["state"][at] == RECOVERY) & (events.before("state")[at] == RECOVERY)
     off, conn = judged & (events["pipe"][at] != flight), events["conn"][at]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import samples
@@ -25,6 +26,8 @@ _BUFFER = "4096 131072 6291456"
 def check(trace: Trace) -> Found:
     if any(trace.option(name, "none") not in ("none", None) for name in ("receive_buffer", "receive_buffer_later")):
         return undecided("the application set its receive buffer")
+    if not sysctl(trace, "tcp_app_win", 31):
+        return undecided("nothing is reserved (net.ipv4.tcp_app_win is 0)")
     size = int(str(trace.settings.get("net.ipv4.tcp_rmem", _BUFFER)).split()[1])
     taken = samples(trace, "rcv_ssthresh", "advmss")
     rows, counts = taken["row"], taken["rcv_ssthresh"]

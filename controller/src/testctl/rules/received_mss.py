@@ -28,12 +28,16 @@ def check(trace: Trace) -> Found:
     taken = samples(trace, "rcv_mss", "advmss")
     rows, mss = taken["row"], taken["rcv_mss"]
     came = ~trace.out & trace.data
-    size = -(-trace["length"] // np.maximum(trace["segs"], 1))
-    longest = np.minimum(trace.highest(size, came, inclusive=True)[rows], taken["advmss"])
+    length, segs = trace["length"], np.maximum(trace["segs"], 1)
+    size = -(-length // segs)
+    most = np.where(segs > 1, (length - 1) // np.maximum(segs - 1, 1), length)  # the last of several may be short
+    longest, most = (
+        np.minimum(trace.highest(values, came, inclusive=True)[rows], taken["advmss"]) for values in (size, most)
+    )
     last = np.where(came, np.arange(len(trace)), trace.latest(came))[rows]
     as_long = (last >= 0) & (trace["seq"] == trace.rcv_nxt)[last] & (np.minimum(size[last], longest) == longest)
     settled = taken["time_ns"] - trace["time_ns"][rows] >= trace.at_once_ns
-    wrong = np.flatnonzero(settled & ((mss > np.maximum(longest, _INITIAL)) | as_long & (mss < longest)))
+    wrong = np.flatnonzero(settled & ((mss > np.maximum(most, _INITIAL)) | as_long & (mss < longest)))
     sample = trace.sparse(rows[wrong], wrong)
     return where(
         np.isin(np.arange(len(trace)), rows[wrong]),

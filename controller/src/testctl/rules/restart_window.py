@@ -52,7 +52,8 @@ def check(trace: Trace) -> Found:
     flight = sent - np.maximum(segments(trace, np.maximum(trace.una, 0), np.arange(len(trace))) - 1, 0)
     peak = np.maximum(trace.highest(flight, data), initial_window(trace))
     halvings = np.minimum(idle // rto, 40)
-    most = np.maximum(initial_window(trace), (2 * peak) >> halvings)[start]
+    # It grows while it is less than twice the flight, by what an ACK acknowledges (tcp_is_cwnd_limited()).
+    most = np.maximum(initial_window(trace), (3 * peak - 1) >> halvings)[start]
     number = sent - sent[start] + trace["segs"][start]
     probe = (number == most + 1) & beyond(trace)
     return where(

@@ -17,7 +17,8 @@ SPEC = RuleSpec(
     level="MUST",
     quote="A TCP implementation MUST include a SWS avoidance algorithm in the receiver (MUST-39).",
     linux="With window scaling the edge moves by less than a segment where the window is a segment or more in all "
-    "(__tcp_select_window()): what is usable is not small, which is what is judged.",
+    "(__tcp_select_window()): what is usable is not small, which is what is judged. A window that stays is "
+    "rounded up (tcp_select_window()).",
 )
 
 
@@ -27,7 +28,7 @@ def check(trace: Trace) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
     edge = trace.limit
     usable = edge - np.maximum(trace["ack"], trace.rcv_nxt)
-    moved = acks & (trace.offered > NEVER) & (edge > trace.offered) & (usable < trace.peer_mss)
+    moved = acks & (trace.offered > NEVER) & (edge >= trace.offered + trace.unit) & (usable < trace.peer_mss)
     if not moved.any():
         return NOTHING
     largest = trace.highest(trace["window"], acks)

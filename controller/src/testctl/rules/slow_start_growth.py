@@ -23,6 +23,8 @@ SPEC = RuleSpec(
     "tcp_slow_start(), since 3.13. A tail loss probe adds a segment, and so does one with a FIN, in 6.1, no longer in "
     "6.12: tcp_cwnd_test().",
 )
+_BBR_LEAST = 4
+"""Segments that an ACK raises BBR's window to at least (bbr_cwnd_min_target)."""
 
 
 def check(trace: Trace) -> Found:
@@ -34,6 +36,8 @@ def check(trace: Trace) -> Found:
     last = np.maximum(trace.latest(board.acks, board.repeats)[repeats], 0)
     signs[repeats] |= trace["window"][repeats] == trace["window"][last]
     window, sent = initial_window(trace), segments_sent(trace)
+    if trace.cc.startswith("bbr"):
+        window = max(window, _BBR_LEAST)
     at = np.flatnonzero(data & (trace.latest(signs, data) < 0) & (sent > window))
     una = np.maximum(trace.una[at], 0)
     if not (data & (trace["seq"] != trace.nxt)).any():  # no segment is larger than the MSS

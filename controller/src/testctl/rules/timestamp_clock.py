@@ -44,12 +44,13 @@ def check(trace: Trace) -> Found:
 
 
 def _turn_ns(trace: Trace) -> Ints:
-    """For each row twice the time between the last two bursts: the pace held the later one back no longer than that.
+    """For each row twice the time between the last bursts, the longer of two: the pace held one back that long at most.
 
     Behind a single burst any time, as nothing shows the pace.
     """
     time, sent = trace["time_ns"], trace.out & trace.data
     last = trace.latest(sent)
     begins = sent & (last >= 0) & (time > time[last])
-    unknown = np.where(last >= 0, _LONGEST_NS, 0)
-    return np.asarray(np.where((at := trace.latest(begins)) >= 0, 2 * (time[at] - time[last[at]]), unknown))
+    apart, at = time - time[np.maximum(last, 0)], trace.latest(begins)
+    longer = np.maximum(apart[at], np.where(at[at] >= 0, apart[at[at]], 0))
+    return np.asarray(np.where(at >= 0, 2 * longer, np.where(last >= 0, _LONGEST_NS, 0)))

@@ -36,12 +36,15 @@ def check(trace: Trace) -> Found:
     silence = np.where(goes_on, np.append(time[1:], 0) - time, 0)
     delayed = np.where(events["pipe"] <= 1, max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000), 0)
     pto = 2 * srtt_ns + delayed
-    probe = events.follows & (time - events.before("time_ns") >= 2 * srtt_ns)  # it came by a timer, perhaps
+    # It came by a timer, perhaps, which waits no longer than the RTO of the first segment (tcp_schedule_loss_probe()).
+    probe = events.follows & (time - events.before("time_ns") >= srtt_ns)
     due = (srtt_ns > 0) & (events["pipe"] > 0) & np.isin(events["state"], (OPEN, CWR)) & ~probe
-    # One probe at a time: until what had been sent at the last one is acknowledged (RFC 8985, 7.3).
+    # One probe at a time: until what had been sent at the last one is acknowledged, and more if the probe was of that
+    # (RFC 8985, 7.4.2).
     probes = probe & ~events.kind("ack") & (events.before("pipe") > 0)
     last = events.last(probes)
-    due &= ~(probes[last] & events.same(last) & (events["snd_una"] < events["snd_nxt"][last]))
+    ends = events["snd_nxt"] + events.kind("retransmit")
+    due &= ~(probes[last] & events.same(last) & (events["snd_una"] < ends[last]))
     due &= np.isin(events["conn"], np.unique(trace["conn"][in_use(trace)]))
     return events.where(
         due & (silence > pto + pto // 8 + 5 * TICK_NS),

@@ -27,14 +27,14 @@ def check(trace: Trace) -> Found:
     edge = trace.limit
     if not (trace.acks & ~trace.has(SYN) & (edge < trace.offered)).any():
         return NOTHING
-    scaled = int(np.gcd.reduce(trace["window"][trace.acks & ~trace.has(SYN)], initial=0))
-    unit = scaled & -scaled  # of a window that is scaled: it is rounded down to one (RFC 7323, 2.4)
-    back = trace.acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - max(unit, 1))
+    back = trace.acks & ~trace.has(SYN) & (trace.offered > NEVER) & (edge <= trace.offered - trace.unit)
     if trace.dctcp:
         back &= ~(trace["ack"] < trace.rcv_nxt)
     if int(trace.settings.get("net.ipv4.tcp_shrink_window", 0)):
         back[:] = False
-    full = trace.acks & (trace["window"] == 0) & (trace["ack"] < trace.rcv_nxt)
+    # What comes while nothing waits is taken all the same (tcp_data_queue()).
+    smaller = trace.option("receive_buffer_later", "none") not in ("none", None)
+    full = trace.acks & (trace["window"] == 0) & ((trace["ack"] < trace.rcv_nxt) | np.bool_(smaller))
     highest = trace.reached(edge, trace.acks, trace.offered)
     return where(
         back & ~full & (highest >= trace.latest(full)),

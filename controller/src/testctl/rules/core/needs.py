@@ -27,6 +27,13 @@ def _mtu(trace: Trace) -> str:
     return f"{text} ({icmp[0]})" if icmp else ""
 
 
+def _reneges(trace: Trace) -> str:
+    requested = trace.records.point.flow(trace.flow)
+    peer = requested.ends[1 - trace.direction] if requested else ""
+    counted = trace.records.snmp(peer).get("TcpExt.OfoPruned")
+    return f"{peer} dropped what it had reported by SACK (TcpExt.OfoPruned)" if counted else ""
+
+
 def _segments(trace: Trace) -> str:
     if sysctl(trace, "tcp_mtu_probing", 0):
         return "probes of the path's MTU change what a segment is (net.ipv4.tcp_mtu_probing)"
@@ -37,10 +44,10 @@ NEEDS: Mapping[Need, Callable[[Trace], str]] = {
     "start": _start,
     "mtu": _mtu,
     "order": lambda trace: trace.delayed,
-    "packets": lambda trace: trace.incomplete,
+    "packets": lambda trace: trace.incomplete or _reneges(trace),
     "reads": lambda trace: trace.reads_slowly,
     "segments": _segments,
-    "tcp_events": lambda trace: "" if trace.events else "the host's TCP was not traced (tcp_events)",
+    "tcp_events": lambda trace: _reneges(trace) if trace.events else "the host's TCP was not traced (tcp_events)",
 }
 """A function for each: why the trace lacks it; "": it has it."""
 

@@ -277,6 +277,12 @@ class Rows:
         return self.highest(self.limit, self.acks & self.from_syn)
 
     @cached_property
+    def unit(self) -> int:
+        """Bytes that the host's windows are multiples of, since they are scaled (RFC 7323, 2.4)."""
+        scaled = int(np.gcd.reduce(self["window"][self.acks & ~self.has(SYN)], initial=0))
+        return max(scaled & -scaled, 1)
+
+    @cached_property
     def limit(self) -> Ints:
         """The right edge of the window that the packet itself offers."""
         return np.asarray(self["ack"] + self["window"])

@@ -58,8 +58,9 @@ def in_use(trace: Trace) -> Bools:
 
 @once
 def exact_acks(trace: Trace) -> Bools:
-    """Rows of connections whose ACKs say which data arrived: with SACK, or without duplicate ones."""
-    return np.asarray(in_use(trace) | ~trace.anywhere(trace.board.repeats))
+    """Rows of connections whose ACKs say which data arrived: with SACK, or without duplicate ones, and in order."""
+    late = trace.anywhere(trace.board.acks & (trace["ack"] < trace.una))
+    return np.asarray((in_use(trace) | ~trace.anywhere(trace.board.repeats)) & ~late)
 
 
 def compression_ns(trace: Trace) -> int:

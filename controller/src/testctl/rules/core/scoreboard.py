@@ -15,6 +15,7 @@ from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
+_TICK_NS = 1_000_000
 _TIMER_NS = 100_000_000
 """Before which no retransmission timer runs out."""
 
@@ -128,10 +129,16 @@ class Scoreboard:
         return self._latest(np.maximum(pieces, 0), rows)
 
     def delivered_at(self, numbers: Ints, rows: Bools) -> Bools:
-        """Rows of the mask at which this byte had been acknowledged, cumulatively or by SACK."""
-        at = np.flatnonzero(rows)
-        pieces = search(self.edges, numbers[at] + self.trace.apart[at], side="right") - 1
-        return self.trace.sparse(at, self._delivered[np.maximum(pieces, 0)] < at)
+        """Rows of the mask at which this byte had been acknowledged, cumulatively or by SACK.
+
+        Of several ACKs of an instant TCP deals with one after the other: the first of them counts.
+        """
+        trace, at = self.trace, np.flatnonzero(rows)
+        begin, before = trace.instant[at], trace.latest(self.acks)
+        first = np.where(self.acks[begin], begin, trace.following(self.acks)[begin])
+        by = np.where(before[np.maximum(before[at], 0)] >= begin, first + 1, at)
+        pieces = search(self.edges, numbers[at] + trace.apart[at], side="right") - 1
+        return trace.sparse(at, self._delivered[np.maximum(pieces, 0)] < by)
 
     @cached_property
     def last_sent(self) -> Ints:
@@ -294,8 +301,9 @@ class Scoreboard:
 
     @cached_property
     def rtt_min(self) -> Ints:
-        """The shortest RTT measured, in ns; 0: none yet."""
-        latest = self.latest_samples
+        """The shortest RTT measured, in ns; 0: none yet.  Where all was sent again the timestamp's counts, in ms."""
+        shown = np.where(self.latest_samples < 0, self._echoes, -1)
+        latest = np.where(shown >= 0, np.maximum(shown // _TICK_NS, 1) * _TICK_NS, self.latest_samples)
         least = self.trace.highest(-latest, latest >= 0)
         return np.where(least > -(1 << 42), -least, 0)
 
@@ -306,17 +314,22 @@ class Scoreboard:
 
     @cached_property
     def rtt_echoed(self) -> Ints:
-        """The longest RTT that timestamps showed (RFC 7323, 4), in ns: since what an ACK of new data echoes was sent
-        first, be it lost or sent again; 0: none yet."""
+        """The longest RTT that timestamps showed, in ns; 0: none yet."""
+        return np.maximum(self.trace.highest(self._echoes, self._echoes >= 0), 0)
+
+    @cached_property
+    def _echoes(self) -> Ints:
+        """For ACKs of new data the time since what they echo was sent first, be it lost or sent again (RFC 7323, 4),
+        in ns; -1 of other rows."""
         trace, time = self.trace, self.trace["time_ns"]
         first = trace.reached(trace.stamp, trace.out & (trace["tsval"] >= 0), trace.echo)
         shows = self.acks & (trace["ack"] > trace.una) & (trace["tsecr"] >= 0)
         shows &= (first >= 0) & (first < np.arange(len(trace)))
-        return np.maximum(trace.highest(time - time[np.maximum(first, 0)], shows), 0)
+        return np.where(shows, time - time[np.maximum(first, 0)], -1)
 
     def _sampled(self, better: np.ufunc) -> Ints:
         _, ack, row, times = self._pieces
-        again = np.zeros(len(self.trace) + 1, np.bool_)
+        again = np.append(self._of_resent, np.False_)
         again[ack[times > 1]] = True
         once = ~again[ack]
         count = len(self.trace)
@@ -325,6 +338,14 @@ class Scoreboard:
         time, rows, result = self.trace["time_ns"], np.flatnonzero(some), np.full(count, -1)
         result[rows] = time[rows] - time[first[rows]]
         return result
+
+    @property
+    def _of_resent(self) -> Bools:
+        """ACKs whose number passes what was sent again, also where a SACK block had reported it."""
+        trace, piece = self.trace, self._transmissions // max(len(self.trace), 1)
+        below = np.append(0, np.cumsum(np.bincount(piece, minlength=len(self.edges)) > 1))
+        una, ack = (below[search(self.edges, numbers + trace.apart)] for numbers in (trace.una, trace["ack"]))
+        return np.asarray(self.acks & (trace["ack"] > trace.una) & (ack > una))
 
     def estimate(self, row: int) -> tuple[float, float]:
         """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample."""

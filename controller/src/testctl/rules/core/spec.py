@@ -15,8 +15,8 @@ from testctl.records.schema import Array, Bools
 Level = Literal["MUST", "SHOULD", "Linux"]
 Need = Literal["start", "mtu", "order", "packets", "reads", "segments", "tcp_events"]
 """start: the capture has the handshake; mtu: no ICMP spoke of a smaller path MTU; order: packets leave the host as TCP
-sends them; packets: TCP kept all that arrived; reads: the application reads what comes; segments: they keep their
-sizes; tcp_events: TCP was traced."""
+sends them; packets: TCP kept all that arrived, and the peer what it had reported by SACK; reads: the application reads
+what comes; segments: they keep their sizes; tcp_events: TCP was traced, and the peer kept likewise."""
 Thing = Literal["classic_ecn", "gap", "repeat", "reset", "fin", "retransmission", "sack", "timer", "zero_window"]
 """classic_ecn: a connection uses ECN of RFC 3168; gap: something arrived above a gap; repeat: data arrived again;
 reset, fin: a packet with the flag; retransmission: data or a FIN was sent again; timer: by a timer; sack: a SACK block,
