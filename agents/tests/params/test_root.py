@@ -12,3 +12,8 @@ import pytest
 @pytest.mark.root
 def test_host(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_host.py")).endswith("all is as before\n")
+
+
+@pytest.mark.root
+def test_initcwnd_of_routes_with_several_nexthops(in_namespace: Callable[..., str]) -> None:
+    assert in_namespace(Path(__file__).with_name("root_initcwnd.py")).endswith("all is as before\n")

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from testctl_agent.network import netlink as nl
 
 RTMSG = struct.Struct("=8BI")
-DST, OIF, GATEWAY, METRICS, CACHEINFO, VIA, NH_ID = 1, 4, 5, 8, 12, 18, 30
+DST, OIF, GATEWAY, METRICS, MULTIPATH, CACHEINFO, VIA, NH_ID = 1, 4, 5, 8, 9, 12, 18, 30
 """Types of attributes."""
 UNICAST = 1
+ONLINK = 0x4
+"""RTNH_F_ONLINK; the other flags of a nexthop say how the link is and can't be set."""
 _CLONED = 0x200
 _BY_ROUTER = 9
 _EXPIRES = slice(8, 12)
@@ -25,7 +28,7 @@ class Route:
 
     fields      struct rtmsg: family, length of the destination and of the source, TOS, table, protocol, scope, type
                 and flags
-    attributes  (type, payload), in order
+    attributes  (type, payload), in order; of several nexthops' flags only ONLINK
     """
 
     fields: tuple[int, ...]
@@ -39,6 +42,11 @@ class Route:
         return nl.parse(self.get(METRICS))
 
     @property
+    def devices(self) -> set[bytes]:
+        """The indices of the devices that it leaves by, as RTA_OIF holds them."""
+        return {self.get(OIF), *(hop[4:8] for hop in _nexthops(self.get(MULTIPATH)))}
+
+    @property
     def cloned(self) -> bool:
         """Whether the kernel made it of another, for one destination."""
         return bool(self.fields[8] & _CLONED)
@@ -50,8 +58,20 @@ class Route:
         return self.fields[7] == UNICAST and self.fields[5] != _BY_ROUTER and not self.cloned and not expires
 
 
+def _nexthops(data: bytes) -> Iterator[bytes]:
+    """Each struct rtnexthop of RTA_MULTIPATH, with its attributes."""
+    while data:
+        length = int.from_bytes(data[:2], sys.byteorder)
+        yield data[:2] + bytes([data[2] & ONLINK]) + data[3:length]
+        data = data[length:]
+
+
 def parse(payload: bytes) -> Route:
-    return Route(RTMSG.unpack_from(payload), tuple(nl.attributes(payload[RTMSG.size :])))
+    known = nl.attributes(payload[RTMSG.size :])
+    return Route(
+        RTMSG.unpack_from(payload),
+        tuple((kind, b"".join(_nexthops(data)) if kind == MULTIPATH else data) for kind, data in known),
+    )
 
 
 def through(devices: Iterable[str], family: int) -> list[Route]:
@@ -59,4 +79,4 @@ def through(devices: Iterable[str], family: int) -> list[Route]:
     wanted = {struct.pack("=I", nl.index(device)) for device in devices}
     with nl.Netlink() as netlink:
         answers = netlink.dump(nl.RTM_GETROUTE, RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))
-    return [route for route in map(parse, answers) if route.get(OIF) in wanted]
+    return [route for route in map(parse, answers) if wanted & route.devices]

@@ -27,8 +27,7 @@ SPEC = ParamSpec(
 )
 
 _MAIN_TABLE = 254
-_KEPT_FLAGS = 0x4  # RTNH_F_ONLINK; the others say how the link is and can't be set
-_OF_NEXTHOP = (routes.OIF, routes.GATEWAY, routes.VIA)
+_OF_NEXTHOP = (routes.OIF, routes.GATEWAY, routes.VIA, routes.MULTIPATH)
 """Attributes that the kernel shows of a route's nexthop object, and refuses together with it."""
 _RTAX_INITCWND = 11
 
@@ -50,7 +49,7 @@ def with_initcwnd(route: Route, value: Value) -> bytes:
     kept = [nl.attr(kind, data) for kind, data in route.attributes if kind not in left_out]
     if metrics:
         kept.append(nl.attr(routes.METRICS, b"".join(nl.attr(kind, data) for kind, data in metrics.items())))
-    flags = 0 if has_object else route.fields[8] & _KEPT_FLAGS
+    flags = 0 if has_object else route.fields[8] & routes.ONLINK
     return routes.RTMSG.pack(*route.fields[:8], flags) + b"".join(kept)
 
 
