@@ -110,6 +110,17 @@ def test_one_clock_is_not_apart_from_itself(tmp_path: Path, port: int) -> None:
     assert server.result()["state"]["source"] in ("chrony", "ptp", "kernel")
 
 
+def test_an_address_may_be_written_in_another_way(tmp_path: Path, port: int) -> None:
+    there = {"port": port, "address": "0:0:0:0:0:0:0:1"}
+    server = clock.task(there | {"side": "server", "peer": "::0001"}, tmp_path)
+    server.start()
+    asking = clock.task(there | {"side": "client", "bind": "::1", "count": 20, "interval_ns": 10**6}, tmp_path)
+    asking.start()
+    assert asking.wait(120)
+    server.stop()
+    assert asking.result()["samples"] >= 1
+
+
 def test_it_ends_with_its_span_but_not_before_it_knows_enough(tmp_path: Path, port: int) -> None:
     server = clock.task({"side": "server", "address": HERE, "port": port}, tmp_path)
     server.start()

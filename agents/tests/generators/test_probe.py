@@ -56,6 +56,17 @@ def test_another_seed_or_peer_is_not_answered(tmp_path: Path, port: int) -> None
         assert server.result()["answered"] == 0
 
 
+def test_an_address_may_be_written_in_another_way(tmp_path: Path, port: int) -> None:
+    there = {"port": port, "address": "0:0:0:0:0:0:0:1", "seed": 7}
+    server = probe.task(there | {"side": "server", "peer": "::0001"}, tmp_path)
+    server.start()
+    asking = probe.task(there | {"side": "client", "bind": "::1", "bytes": 1500}, tmp_path)
+    asking.start()
+    assert asking.wait(120)
+    server.stop()
+    assert asking.result()["passes"]
+
+
 def test_what_can_not_be(tmp_path: Path, port: int) -> None:
     with pytest.raises(TestbedError, match="want bytes from 128 to 65535; got 64"):
         probe.task(client(port, bytes=64), tmp_path)

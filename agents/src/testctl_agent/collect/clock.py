@@ -22,7 +22,7 @@ from pathlib import Path
 
 from testctl_agent.collect._clock_estimate import Exchange, estimate
 from testctl_agent.collect._clock_state import clock_state
-from testctl_agent.generators._datagrams import bound, token_of
+from testctl_agent.generators._datagrams import bound, canonical, token_of
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -66,7 +66,8 @@ def receive(sock: socket.socket) -> tuple[bytes, int, tuple[str, int]]:
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The server: returns each request with its two times, until it is stopped."""
-    token, peer, answered = token_of(options), str(options.get("peer", "")), 0
+    token, answered = token_of(options), 0
+    peer = canonical(str(options["peer"])) if options.get("peer") else ""
     sock.settimeout(_LOOK_S)
     running.ready.set()
     while not running.stop.is_set():
@@ -99,7 +100,7 @@ def _await(sock: socket.socket, to: tuple[str, int], token: int, number: int, t1
 
 def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The client: sends a request every interval, then returns the estimate."""
-    to = str(need(options, "address", NAME)), int(options.get("port", PORT))
+    to = canonical(str(need(options, "address", NAME))), int(options.get("port", PORT))
     token, count = token_of(options), int(options.get("count", COUNT))
     interval_s = int(options.get("interval_ns", INTERVAL_NS)) / 1e9
     span_ns = int(options.get("span_ns", 0))

@@ -21,6 +21,11 @@ def token_of(options: Mapping[str, Value]) -> int:
     return int(options.get("seed", 0)) % 2**64
 
 
+def canonical(address: str) -> str:
+    """An IP address as a socket gives a sender's."""
+    return str(socket.getaddrinfo(address, None, flags=socket.AI_NUMERICHOST)[0][4][0])
+
+
 def bound(address: str, port: int, who: str) -> socket.socket:
     """A UDP socket at an address of this host; TestbedError when there is none."""
     try:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testctl_agent.generators._datagrams import HEADERS, bound, never_fragment, sent, token_of
+from testctl_agent.generators._datagrams import HEADERS, bound, canonical, never_fragment, sent, token_of
 from testctl_agent.generators._options import need
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.spec.types import Value
@@ -68,7 +68,8 @@ def largest(passes: Callable[[int], bool], least: int, most: int) -> int:
 
 def _answer(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The server: one reply of the requested size to each request, until it is stopped."""
-    token, peer, answered = token_of(options), str(options.get("peer", "")), 0
+    token, answered = token_of(options), 0
+    peer = canonical(str(options["peer"])) if options.get("peer") else ""
     headers = HEADERS[sock.family]
     sock.settimeout(_LOOK_S)
     running.ready.set()
@@ -130,7 +131,7 @@ class _Client:
 
 def _ask(sock: socket.socket, options: Mapping[str, Value], running: Running) -> Result:
     """The client: tests the smallest size, then the requested size, then finds the largest."""
-    address, port, size = str(need(options, "address", NAME)), int(options.get("port", PORT)), _size(options)
+    address, port, size = canonical(str(need(options, "address", NAME))), int(options.get("port", PORT)), _size(options)
     timeout_s = int(options.get("timeout_ns", 10**9)) / 1e9
     client = _Client(sock, (address, port), token_of(options), int(options.get("tries", 3)), timeout_s, running)
     running.ready.set()
