@@ -157,10 +157,16 @@ def test_errors_say_who(tmp_path: Path, port: int) -> None:
 
 TRACKING = "C0000201,192.0.2.1,2,1700000000.123456789,0.000012500,-0.000003000,0.000020000,-11.5,0.001,0.05,0.000400000,0.000100000,64.2,Normal\n"  # noqa: E501
 PTP = """sending: GET CURRENT_DATA_SET
-	001122.fffe.334455-0 seq 0 RESPONSE MANAGEMENT CURRENT_DATA_SET
+sending: GET PORT_PROPERTIES_NP
+	728625.fffe.332340-0 seq 0 RESPONSE MANAGEMENT CURRENT_DATA_SET
 		stepsRemoved     1
 		offsetFromMaster -37.0
 		meanPathDelay    512.0
+	728625.fffe.332340-1 seq 1 RESPONSE MANAGEMENT PORT_PROPERTIES_NP
+		portIdentity            728625.fffe.332340-1
+		portState               SLAVE
+		timestamping            SOFTWARE
+		interface               eth0
 """
 
 
@@ -176,8 +182,19 @@ def test_what_chrony_says() -> None:
 def test_what_ptp_says() -> None:
     found = _clock_state.ptp(PTP)
     assert (found.source, found.synchronised, found.offset_ns, found.error_ns) == ("ptp", True, -37, 549)
-    with pytest.raises(TestbedError, match="pmc: want offsetFromMaster and meanPathDelay; got 'sending: GET"):
+    with pytest.raises(TestbedError, match="pmc: want offsetFromMaster, meanPathDelay, portState, timestamping; got"):
         _clock_state.ptp(PTP.splitlines()[0])
+
+
+def test_a_clock_that_ptp_has_measured_but_not_set_is_not_synchronised() -> None:
+    """ptp4l's answer before it knows a delay: 0 ns from its master, on a path of 0 ns."""
+    begun = PTP.replace("SLAVE", "UNCALIBRATED").replace("-37.0", "0.0").replace("512.0", "0.0")
+    assert not _clock_state.ptp(begun).synchronised
+
+
+def test_with_hardware_timestamps_ptp_knows_the_nics_clock_only() -> None:
+    with pytest.raises(TestbedError, match="pmc: want timestamping SOFTWARE; got HARDWARE: its offset is that of the"):
+        _clock_state.ptp(PTP.replace("SOFTWARE", "HARDWARE"))
 
 
 def test_the_kernel_always_says_something() -> None:

@@ -18,6 +18,7 @@ RUN = Path("/run/testctl/ptp")
 """Where ptp4l finds pmc's socket: the agent can write there, and both see it.  pmc's own choice is /run itself."""
 _TIMEOUT_S = 5.0
 _TRACKING_FIELDS = 14
+_PTP_FIELDS = ("offsetFromMaster", "meanPathDelay", "portState", "timestamping")
 _STA_UNSYNC, _TIME_ERROR = 0x40, 5
 
 
@@ -63,16 +64,20 @@ def chrony(output: str) -> ClockState:
 
 
 def ptp(output: str) -> ClockState:
-    """From `pmc -u -b 0 "GET CURRENT_DATA_SET"`: the bound is |offset| + path delay, because the path may be fully
-    asymmetric.
+    """From pmc's CURRENT_DATA_SET and PORT_PROPERTIES_NP: the bound is |offset| + path delay, because the path may be
+    fully asymmetric.  Without a port in state SLAVE the clock is not synchronised, and the offset may be unknown yet.
 
-    Raises TestbedError if no clock replied.
+    Raises TestbedError if no clock replied, or it is the NIC's: with hardware timestamps ptp4l keeps the NIC's clock,
+    and phc2sys, which reports no error, this host's.
     """
-    values = dict(re.findall(r"^\s*(stepsRemoved|offsetFromMaster|meanPathDelay)\s+(-?[0-9.]+)\s*$", output, re.M))
-    if len(values) != 3:
-        raise TestbedError(f"pmc: want offsetFromMaster and meanPathDelay; got {output.strip()[:200]!r}")
+    found = re.findall(rf"^\s*({'|'.join(_PTP_FIELDS)})\s+(-?[0-9.]+|[A-Z]\w+)\s*$", output, re.M)
+    values = dict(found)
+    if len(values) != len(_PTP_FIELDS):
+        raise TestbedError(f"pmc: want {', '.join(_PTP_FIELDS)}; got {output.strip()[:200]!r}")
+    if (stamps := values["timestamping"]) != "SOFTWARE":
+        raise TestbedError(f"pmc: want timestamping SOFTWARE; got {stamps}: its offset is that of the NIC's clock")
     offset, delay = float(values["offsetFromMaster"]), float(values["meanPathDelay"])
-    return ClockState("ptp", values["stepsRemoved"] != "0", round(offset), round(abs(offset) + abs(delay)))
+    return ClockState("ptp", ("portState", "SLAVE") in found, round(offset), round(abs(offset) + abs(delay)))
 
 
 def kernel() -> ClockState:
@@ -101,7 +106,7 @@ def clock_state() -> ClockState:
         RUN.mkdir(parents=True, exist_ok=True)
     sources: tuple[tuple[tuple[str, ...], Callable[[str], ClockState]], ...] = (
         (("chronyc", "-c", "tracking"), chrony),
-        (("pmc", "-u", "-i", str(own), "-b", "0", "GET CURRENT_DATA_SET"), ptp),
+        (("pmc", "-u", "-i", str(own), "-b", "0", "GET CURRENT_DATA_SET", "GET PORT_PROPERTIES_NP"), ptp),
     )
     for argv, read in sources:
         if shutil.which(argv[0]) is None:
