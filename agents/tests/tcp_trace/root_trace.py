@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 from testctl_agent.collect import tcp_events
+from testctl_agent.engine.limits import Limits
+from testctl_agent.engine.tasks import Tasks
 from testctl_agent.tcp_trace.lab import EVENT_BYTES
 
 from agents.tests.cc.root_struct_ops import BYTES, far_end, transfer_to
@@ -86,8 +88,28 @@ def check(events: np.ndarray, said: dict[str, int], lost: int) -> None:
     assert (grown[sent & ~again] == events["segs"][sent & ~again]).all()
 
 
+def attached() -> list[str]:
+    """The BPF programs that this process has attached."""
+    links = Path("/proc/self/fdinfo").iterdir()
+    return [path.name for path in links if path.exists() and "link_type" in path.read_text()]
+
+
+def check_end(workdir: Path) -> None:
+    """After a reader that was killed nothing stays attached."""
+    tasks = Tasks("alpha", lambda kind, name, options, where: tcp_events.task(options, where), workdir, Limits())
+    task = tasks.start("first", "collector", "tcp_events", {})
+    assert isinstance(task, tcp_events._BpfTask)
+    assert task._process is not None
+    assert attached()
+    task._process.kill()
+    assert task.wait(30)
+    tasks.stop_all()
+    assert not attached(), attached()
+
+
 def main() -> None:
     workdir = Path(sys.argv[1])
+    check_end(workdir)
     with far_end() as server:
         task = tcp_events.task({}, workdir)
         task.start()

@@ -9,6 +9,7 @@ kernel did not report (tcp_trace.c), are counted in the result's `lost`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,13 +76,13 @@ class _BpfTask(ProgramTask):
         self.trace.on(True)
 
     def stop(self) -> None:
-        if self.trace is not None:
-            self.trace.on(False)
-            self.lost = self.trace.lost()
-        super().stop()
-        if self.trace is not None:
-            self.trace.close()
-            self.trace = None
+        trace, self.trace = self.trace, None
+        if trace is not None:
+            with ExitStack() as ends:
+                ends.callback(trace.close)
+                ends.callback(super().stop)
+                trace.on(False)
+                self.lost = trace.lost()
 
     def result(self) -> Result:
         records = int(super().result()["bytes"]) // EVENT_BYTES

@@ -111,18 +111,14 @@ class Tasks:
             yield task
 
     def stop_all(self) -> None:
-        """Ask every task that still runs to end, and wait for that; what fails is logged."""
+        """Ask every task that still runs to end, and wait for that; all close what they hold.  What fails is logged."""
         from concurrent.futures import ThreadPoolExecutor  # long to import, and seldom used
 
         running = [(name, task) for name, task in self._tasks.items() if not task.poll()]
-        if running:
-            try:
-                with ThreadPoolExecutor(min(_STOPPERS, len(running))) as pool:
-                    list(pool.map(self._stop, *zip(*running, strict=True)))
-            except (RuntimeError, MemoryError):  # no thread to be had: one after the other, those not stopped yet
-                for name, task in running:
-                    if not task.poll():
-                        self._stop(name, task)
+        with suppress(RuntimeError, MemoryError), ThreadPoolExecutor(_STOPPERS) as pool:  # no thread: as those below
+            list(pool.map(lambda each: self._stop(*each), running))
+        for name, task in list(self._tasks.items()):
+            self._stop(name, task)
 
     def _stop(self, name: str, task: Task) -> None:
         import logging

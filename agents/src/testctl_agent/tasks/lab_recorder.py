@@ -61,10 +61,12 @@ class LabRecorder(Task):
     def stop(self) -> None:
         if self._fd < 0:
             return
-        os.write(self._fd, b"stop")
-        text = os.pread(self._fd, _COUNTS_BYTES, 0).decode("ascii")
+        try:
+            os.write(self._fd, b"stop")
+            text = os.pread(self._fd, _COUNTS_BYTES, 0).decode("ascii")
+        finally:
+            self._close()
         self._counts = {name: int(value) for name, _, value in (line.partition("=") for line in text.splitlines())}
-        self._close()
 
     def result(self) -> Result:
         if not self._counts:

@@ -31,7 +31,7 @@ class Task(Protocol):
     start   returns when it is ready; TestbedError when it can't be
     poll    whether it has ended
     wait    until it has ended, at most so long; whether it has: by default it asks once
-    stop    ask it to end, and wait for that
+    stop    ask it to end, wait for that, and close what it holds open
     result  its data; TestbedError when it failed or still runs
     files   names of what it writes below its working directory; by default none
     """
@@ -156,17 +156,17 @@ class ProgramTask:
         return self._process is not None and wait_for(self._process, timeout_s)
 
     def stop(self) -> None:
-        if self._process is None or self.wait(self.settle_s):
-            return
-        self._process.send_signal(signal.SIGTERM)
-        if not self.wait(END_S):
-            self._killed = True
-            self._process.kill()
-            self.wait(END_S)
+        if self._process is not None and not self.wait(self.settle_s):
+            self._process.send_signal(signal.SIGTERM)
+            if not self.wait(END_S):
+                self._killed = True
+                self._process.kill()
+                self.wait(END_S)
+        self._printed()
 
     def _printed(self) -> str:
-        """Standard error, and all of the announced stream once the program has ended."""
-        while self._pipe >= 0 and self.poll():
+        """Standard error, and all of the announced stream, which is closed once the program has ended."""
+        while self._pipe >= 0 and (self._process is None or self.poll()):
             data = os.read(self._pipe, 1 << 16)
             self._heard += data
             if not data:
