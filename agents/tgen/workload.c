@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "workload.h"
 
 #define EVENTS 64
+#define OTHER_FILES 16
 
 /* What an event is about: a connection's number, or one of these. */
 enum { SIGNAL = REQUESTS_MAX, CLOCK, LISTENER };
@@ -158,11 +160,26 @@ static void run(struct workload *w, int listener)
 	}
 }
 
+/* A file for each connection, past the hard limit where we may. */
+static void allow_files(rlim_t most)
+{
+	struct rlimit limit, more = { most, most };
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= most)
+		return;
+	if (more.rlim_max < limit.rlim_max)
+		more.rlim_max = limit.rlim_max;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+		setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static bool prepare(struct workload *w, int listener, const sigset_t *set)
 {
 	size_t count = (size_t)w->conns;
 	int signals = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 
+	allow_files(count + OTHER_FILES);
 	w->peers = calloc(count, sizeof(*w->peers));
 	w->waiting = calloc(count, sizeof(*w->waiting));
 	w->due_ns = calloc(count, sizeof(*w->due_ns));

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,9 @@ def until(happened: Callable[[], bool], what: str) -> None:
 
 
 class Tgen:
-    """Starts ends; what still runs at the end of a test is killed."""
+    """Starts ends, by the program `before` if any; what still runs at the end of a test is killed."""
+
+    before: Sequence[str] = ()
 
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
@@ -67,9 +69,8 @@ class Tgen:
         return next(port for port in _blocks if all(free(port + n) for n in range(4)))
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [tgen.binary(), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-        )
+        argv, pipe = [*self.before, tgen.binary(), *words], subprocess.PIPE
+        process = subprocess.Popen(argv, stdout=pipe, stderr=pipe, stdin=subprocess.DEVNULL, text=True)
         self.started.append(process)
         return process
 

@@ -53,6 +53,12 @@ def test_requests_of_one_connection_take_turns_and_are_answered(runner: Any) -> 
     assert client["start_ns"] + 500 * MS <= seen[3][0] < seen[3][1]
 
 
+def test_more_connections_at_once_than_files_by_default(runner: Any) -> None:
+    runner.before = ["prlimit", "--nofile=8:100"]
+    (client, _), (server, _) = both(runner, [(0, conn, 100, 1_000_000) for conn in range(3)])
+    assert (client["done"], server["done"]) == (3, 3)
+
+
 def test_a_client_thinks_after_each_answer(runner: Any) -> None:
     lines = [(0, 0, 10, 5000, 0), (0, 0, 10, 5000, 30 * MS), (0, 0, 10, 5000, 1)]
     (_, seen), _ = both(runner, lines)
