@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs as root in a namespace of its own: initcwnd of routes with several nexthops, one of which is down.
+"""Runs as root in a namespace of its own: initcwnd of routes with several nexthops, and of routes that have a twin.
 
 Started under `unshare --net --mount`.
 """
@@ -78,6 +78,12 @@ def main() -> None:
     assert "linkdown" in routes()["10.7.0.0/16"], routes()
     assert attest(["eth0"])["link eth0 routes"] == attested
     check()
+    assert initcwnd.unavailable(HOST, "initcwnd") == ""
+    for address, twin in {"10.0.0.9/24": "10.0.0.0/24", "fd00::9/64": "fd00::/64"}.items():
+        said(f"ip addr add {address} dev eth1")
+        why = f"{twin} has two routes of one metric, of which the kernel would replace the first"
+        assert initcwnd.unavailable(HOST, "initcwnd") == why, initcwnd.unavailable(HOST, "initcwnd")
+        said(f"ip addr del {address} dev eth1")
     print("all is as before")
 
 

@@ -48,15 +48,13 @@ def _addresses(family: int, device: str) -> str:
 
 def _routes(family: int, device: str) -> str:
     """Routes through the device: destination, table, and a digest of all else (metrics, gateway, …)."""
-    anywhere = bytes(4 if family == socket.AF_INET else 16)
     shown = []
     for route in routes.through([device], family):
         if family == socket.AF_INET or route.stands:
-            to = socket.inet_ntop(family, route.get(routes.DST, anywhere))
             head = routes.RTMSG.pack(*route.fields[:8], route.fields[8] & ~_LINK_STATE)
             known = sorted(dict(route.attributes).items())
             rest = [nl.attr(kind, data) for kind, data in known if kind != routes.CACHEINFO]
-            shown.append(f"{to}/{route.fields[1]},{route.fields[4]},{digest(head + b''.join(rest))}")
+            shown.append(f"{route.to},{route.fields[4]},{digest(head + b''.join(rest))}")
     return " ".join(sorted(shown)) or "none"
 
 

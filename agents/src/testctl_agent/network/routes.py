@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from testctl_agent.network import netlink as nl
 
 RTMSG = struct.Struct("=8BI")
-DST, OIF, GATEWAY, METRICS, MULTIPATH, CACHEINFO, VIA, NH_ID = 1, 4, 5, 8, 9, 12, 18, 30
+DST, SRC, OIF, GATEWAY, PRIORITY, METRICS, MULTIPATH, CACHEINFO, VIA, NH_ID = 1, 2, 4, 5, 6, 8, 9, 12, 18, 30
 """Types of attributes."""
 UNICAST = 1
 ONLINK = 0x4
@@ -40,6 +41,18 @@ class Route:
     @property
     def metrics(self) -> dict[int, bytes]:
         return nl.parse(self.get(METRICS))
+
+    @property
+    def to(self) -> str:
+        """Its destination, such as 10.0.0.0/16."""
+        family = self.fields[0]
+        anywhere = bytes(4 if family == socket.AF_INET else 16)
+        return f"{socket.inet_ntop(family, self.get(DST, anywhere))}/{self.fields[1]}"
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The kernel replaces the first route with this, through whatever device."""
+        return (*self.fields[:5], *map(self.get, (DST, SRC, PRIORITY)))
 
     @property
     def devices(self) -> set[bytes]:
@@ -74,9 +87,13 @@ def parse(payload: bytes) -> Route:
     )
 
 
+def listed(family: int) -> list[Route]:
+    """All routes of an address family.  Raises TestbedError."""
+    with nl.Netlink() as netlink:
+        return list(map(parse, netlink.dump(nl.RTM_GETROUTE, RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))))
+
+
 def through(devices: Iterable[str], family: int) -> list[Route]:
     """All routes of an address family that leave by one of the devices.  Raises TestbedError."""
     wanted = {struct.pack("=I", nl.index(device)) for device in devices}
-    with nl.Netlink() as netlink:
-        answers = netlink.dump(nl.RTM_GETROUTE, RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0))
-    return [route for route in map(parse, answers) if wanted & route.devices]
+    return [route for route in listed(family) if wanted & route.devices]

@@ -84,4 +84,8 @@ def apply(entity: Entity, name: str, value: Value) -> None:
 
 
 def unavailable(entity: Entity, name: str) -> str:
-    return "" if _routes(entity) else f"no route through {', '.join(entity.devices) or 'any device'}"
+    own = _routes(entity)
+    places = [route.place for family in (socket.AF_INET, socket.AF_INET6) for route in routes.listed(family)]
+    if twins := [route.to for route in own if places.count(route.place) > 1]:
+        return f"{twins[0]} has two routes of one metric, of which the kernel would replace the first"
+    return "" if own else f"no route through {', '.join(entity.devices) or 'any device'}"
