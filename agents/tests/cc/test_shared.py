@@ -59,6 +59,13 @@ def test_the_next_agent_takes_back_what_a_killed_one_had(in_namespace: Callable[
     assert said == "taken back\n"
 
 
+def test_a_host_that_finds_it_registered_uses_it_too(in_namespace: Callable[..., str]) -> None:
+    said = in_namespace(Path(__file__).with_name("root_two_users.py"))
+    if said.startswith("somebody else"):
+        pytest.skip(said)
+    assert said == "all is as before\n"
+
+
 def test_who_uses_it_is_seen_without_a_lock(tmp_path: Path) -> None:
     if "dctcp_bug" in available():
         pytest.skip("somebody has registered dctcp_bug")

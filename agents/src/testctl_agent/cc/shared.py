@@ -25,11 +25,11 @@ from pathlib import Path
 
 from testctl_agent.bpf.libbpf import unregister_struct_ops
 from testctl_agent.cc.compile import BPF, compiled
+from testctl_agent.cc.noted import STATE as STATE
 from testctl_agent.cc.struct_ops import available, register
 from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
 from testctl_agent.system.namespace import join
 
-STATE = Path("/run/testctl/cc")
 SOURCES = "TESTCTL_CC"
 """Environment variable: a directory of tcp_NAME.c (lab/cc), searched after the agent's own."""
 

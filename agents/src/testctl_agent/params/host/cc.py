@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from testctl_agent.cc.noted import STATE
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ProgramError, TestbedError, Unavailable
 from testctl_agent.spec.param import ParamSpec
@@ -40,7 +41,7 @@ def read(entity: Entity, name: str) -> Value:
 def apply(entity: Entity, name: str, value: Value) -> None:
     wanted = str(value)
     available = _file(entity, "available_").read_text().split()
-    if wanted in available and _written(entity, name, wanted):
+    if wanted in available and not (STATE / wanted).exists() and _written(entity, name, wanted):
         return _give_back(wanted)
 
     from testctl_agent.cc import shared
