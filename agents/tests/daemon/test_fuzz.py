@@ -232,7 +232,7 @@ def test_a_full_directory_starts_nothing(tmp_path: Path) -> None:
         assert " is full: want less than 1048576 bytes; got " in words
 
 
-@pytest.mark.parametrize("name", ["address", "bind", "trex_server"])
+@pytest.mark.parametrize("name", ["address", "bind", "peer", "trex_server"])
 def test_where_to_is_an_address_and_nothing_is_looked_up(name: str) -> None:
     limits.options("alpha", {name: "192.0.2.7"})
     with pytest.raises(BadRequest, match=rf"^alpha, option {name}: want an IP address; got 'localhost'$"):

@@ -19,7 +19,7 @@ _WORD_CHARS = 100
 _OPTIONS = 200
 _TEXT_CHARS = 100_000
 """A word of a program's command has at most 128 KiB on Linux (MAX_ARG_STRLEN)."""
-_ADDRESSES = ("address", "bind")
+_ADDRESSES = ("address", "bind", "peer")
 _SETTING_CHARS = 1 << 20
 _SHOWN_CHARS = 60
 
