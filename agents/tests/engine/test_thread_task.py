@@ -29,9 +29,10 @@ def test_start_and_stop() -> None:
     assert task.files() == []
 
 
-def test_an_error_before_it_is_ready_is_one_of_start() -> None:
+@pytest.mark.parametrize("error", [TestbedError("no such address"), OverflowError("no such address")])
+def test_an_error_before_it_is_ready_is_one_of_start(error: Exception) -> None:
     def fail(running: Running) -> Result:
-        raise TestbedError("no such address")
+        raise error
 
     with pytest.raises(TestbedError, match="it: no such address"):
         ThreadTask("it", fail).start()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestbedError
 from testctl_agent.tasks.task import END_S, READY_S, Result, Task
 
 Work = Callable[["Running"], Result]
@@ -23,7 +23,7 @@ class Running:
 
 @dataclass
 class ThreadTask(Task):
-    """A TestctlError or OSError of the function is raised by start() or result().
+    """An error of the function is raised by start() or result().
 
     name     who it is in an error
     ready_s  how long it may take to be ready
@@ -40,7 +40,7 @@ class ThreadTask(Task):
     def _run(self) -> None:
         try:
             self._result = self.work(self._running)
-        except (TestctlError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 -- whatever it was, nobody else would learn of it
             self._error = error
         finally:
             self._running.ready.set()
