@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from testctl_agent.spec.errors import ApplyError
+from testctl_agent.spec.errors import ApplyError, DriverError
 from testctl_agent.spec.flows import Connection, show
 from testctl_agent.spec.loss import is_lost, loss, lost
+from testctl_agent.switch.drivers.driver import Entry
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 from agents.tests.switch.packets import ACK, CE, ECE, ECT0, ECT1, NOT_ECT, SYN, Segment, checksum, with_ecn
-from agents.tests.switch.program import BULK, FORWARD, PORTS, SIX_FORWARD, STATIONS, ProgramSwitch, of, stream, syn
+from agents.tests.switch.program import BULK, FORWARD, PORTS, SIX, SIX_FORWARD, STATIONS, ProgramSwitch, of, stream, syn
 
 TEN = 10
 
@@ -215,6 +217,30 @@ def test_a_target_refuses_what_it_can_not_do(switch: ProgramSwitch) -> None:
         tables.set_fates("drop data 2 of bulk; delay data 1 of bulk by 1ms; swap data 5 of bulk")
     tables.set_fates("drop data 2 of bulk; duplicate data 3 of bulk")
     tables.set_fates("none")
+
+
+def test_a_row_that_the_target_refuses_changes_nothing(switch: ProgramSwitch, monkeypatch: pytest.MonkeyPatch) -> None:
+    switch.tables.set_fates("drop data 1- of bulk")
+    insert = switch.driver.insert
+    refused: Iterator[bool] = iter(())
+
+    def insert_or_not(entry: Entry) -> None:
+        if next(refused, False):
+            raise DriverError("the table is full")
+        insert(entry)
+
+    monkeypatch.setattr(switch.driver, "insert", insert_or_not)
+    refused = iter((True,))
+    with pytest.raises(ApplyError, match="switch, fate: the table is full"):
+        switch.tables.set_fates("mark data 2 of bulk")
+    refused = iter((False, True))
+    with pytest.raises(ApplyError, match="switch, flows: the table is full"):
+        switch.tables.set_flows(BULK.replace("5201", "5202"))
+    assert (switch.tables.flows(), switch.tables.fates()) == (f"{BULK}; {SIX}", "drop data 1- of bulk")
+    assert _dropped(switch, stream(2)) == [1, 2]
+    refused = iter((True, True))
+    with pytest.raises(ApplyError, match="switch, fate: the table is full; and then: the table is full"):
+        switch.tables.set_fates("mark data 2 of bulk")
 
 
 def test_losses_of_ordinals_near_the_wrap(switch: ProgramSwitch) -> None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The testbed program's tables as a switch's parameters: flows, fates, ECN thresholds, forwarding.
 
-Works through any driver.  A value is turned into rows as a whole before a table is touched, so that a
-refused value changes nothing.
+Works through any driver.  A value is turned into rows as a whole before a table is touched, and where the
+target refuses one of them, the tables get their former rows again: a refused value changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from testctl_agent.spec import fate, flows
@@ -57,6 +57,7 @@ class TestbedTables:
         self._unable = frozenset(unable)
         able = [table for action, table in testbed_program.TABLES_OF.items() if action not in self._unable]
         self._fate_tables = (*testbed_program.FATE_TABLES, *(name for names in able for name in names))
+        self._rows: list[Entry] = []
         self._known: tuple[flows.Connection, ...] = ()
         self._fates: tuple[fate.Fate, ...] = ()
         self._depths: dict[int, int] = {}
@@ -117,15 +118,9 @@ class TestbedTables:
         except ValueError as error:
             raise ApplyError(f"switch, flows: {error}") from error
         kept = [rule for rule in self._fates if any(rule.flow == connection.flow for connection in known)]
-        fates = testbed_program.fates(kept, known)
-        self._replace("flows", self._fate_tables, ())
-        self._replace("flows", testbed_program.FLOW_TABLES, testbed_program.connections(known))
-        try:
-            for register, cell in testbed_program.cells(known):
-                self._driver.write_register(register, cell, 0)
-        except DriverError as error:
-            raise ApplyError(f"switch, flows: {error}") from error
-        self._replace("flows", (), fates)
+        rows = (*testbed_program.connections(known), *testbed_program.fates(kept, known))
+        tables = (*self._fate_tables, *testbed_program.FLOW_TABLES)
+        self._replace("flows", tables, rows, testbed_program.cells(known))
         self._known, self._fates = known, tuple(kept)
 
     def set_fates(self, text: str) -> None:
@@ -148,11 +143,25 @@ class TestbedTables:
         self._replace("ecn_threshold", ("ecn",), testbed_program.thresholds(depths))
         self._depths = depths
 
-    def _replace(self, who: str, tables: Sequence[str], rows: Sequence[Entry]) -> None:
+    def _replace(
+        self, who: str, tables: Sequence[str], rows: Sequence[Entry], cells: Iterable[tuple[str, int]] = ()
+    ) -> None:
+        """Give tables these rows and set cells of registers to 0; where a row is refused, the former rows again."""
+        others = [row for row in self._rows if row.table not in tables]
         try:
-            for table in tables:
-                self._driver.clear(table)
-            for row in rows:
-                self._driver.insert(row)
+            self._fill(tables, rows, cells)
         except DriverError as error:
+            try:
+                self._fill(tables, [row for row in self._rows if row.table in tables], ())
+            except DriverError as failure:
+                raise ApplyError(f"switch, {who}: {error}; and then: {failure}") from error
             raise ApplyError(f"switch, {who}: {error}") from error
+        self._rows = [*others, *rows]
+
+    def _fill(self, tables: Sequence[str], rows: Sequence[Entry], cells: Iterable[tuple[str, int]]) -> None:
+        for table in tables:
+            self._driver.clear(table)
+        for register, cell in cells:
+            self._driver.write_register(register, cell, 0)
+        for row in rows:
+            self._driver.insert(row)
