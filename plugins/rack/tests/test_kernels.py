@@ -284,6 +284,16 @@ def test_a_machine_of_another_run_is_not_booted(monkeypatch: pytest.MonkeyPatch)
     assert hosts.calls[-1] == ("clean", "alpha")
 
 
+def test_a_machine_without_a_lease_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One whose agent does not answer may be another run's, which boots it just now."""
+    hosts = Hosts({"alpha": NEW, "beta": NEW})
+    found = kernels(monkeypatch, hosts, "6.1")
+    hosts.off = {"beta"}
+    with pytest.raises(TestbedError, match=r"^host beta: not reachable$"):
+        found.end()
+    assert hosts.calls[-1] == ("clean", "alpha")
+
+
 def test_nothing_to_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     rack = Rack(Path("inventory/mine"), {"alpha": Machine("alpha", "host", "192.0.2.1:7400")}, Path())
     assert Kernels.for_run(rack, {"alpha": {"", "6.12"}}, {"alpha": Seen(NEW, "1")}) is None

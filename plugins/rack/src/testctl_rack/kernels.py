@@ -268,7 +268,7 @@ def back(rack: Rack, machines: Mapping[str, Machine], were: Mapping[str, str], t
             _gone(kernels.notes)
     with boot_leases(rack, [machines[name] for name in seen], ticket) as unleased:
         wrong |= {name: why for name, why in unleased.items() if str(machines[name]) not in wrong.get("boot", "")}
-        to_clean = sorted(machines.keys() - unleased.keys())
+        to_clean = sorted(seen.keys() - unleased.keys())
         cleaned = on_hosts(rack.path, to_clean, SCRIPT, ["clean"]) if to_clean else {}
     for name, result in cleaned.items():
         if "error" in result and name not in wrong:
