@@ -72,14 +72,14 @@ tuples:
 """
 
 
-def points(where: Path, plan: str, program: str = "", entries: str = "") -> list[dict[str, Any]]:
+def points(where: Path, plan: str, program: str = "", entries: str = "", code: int = 0) -> list[dict[str, Any]]:
     """The points of a run of a plan, whose switch has a program of PROGRAMS, or the testbed's own."""
     where.mkdir()
     if program:
         shutil.copy(PROGRAMS / f"{program}.json", where)
         (where / "entries").write_text(entries)
     (where / "plan.yaml").write_text(plan.format(own=OWN.format(program=program) if program else ""))
-    call(where, "run", "plan.yaml", "--out", "run")
+    call(where, "run", "plan.yaml", "--out", "run", code=code)
     found: list[dict[str, Any]] = json.loads((where / "run" / "summary.json").read_text())["points"]
     return found
 
@@ -102,6 +102,23 @@ def test_packet_actions_happen_as_wanted_in_front_of_a_router(tmp_path: Path) ->
     assert len(wanted) == 12
     assert all(action["asked"] == action["happened"] for action in wanted), wanted
     assert sum(action["happened"] > 0 for action in wanted) >= 10
+
+
+@pytest.mark.parametrize("program", ["", "l2"])
+def test_a_packet_that_is_too_long_to_be_kept_counts_as_unchanged(tmp_path: Path, program: str) -> None:
+    plan = """
+topology: pair
+flows: {{bulk: sender -> receiver}}
+tuples:
+{own}  - [hosts, mtu, 20000]
+  - [switch, mtu, 20000]
+  - [switch, fate, ["swap data 20 of bulk", "duplicate data 20 of bulk"]]
+  - [bulk, bytes, 1MB]
+"""
+    swapped, doubled = points(tmp_path / "long", plan, program, BY_MAC, code=3)
+    wrong = [point["reason"] for point in ((swapped, doubled) if program else (swapped,))]
+    assert all("of bulk; happened: none; not: 20 (the switch did not apply it)" in reason for reason in wrong), wrong
+    assert doubled["verdict"] == ("invalid" if program else "pass")
 
 
 EXAMPLE = ROOT / "examples" / "own_program"

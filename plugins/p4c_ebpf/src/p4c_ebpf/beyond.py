@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from p4c_ebpf.code import Code
 
 HOLD, PARK, FLIP = "hold_ns", "park", "flip_at"
-_FATE = "fate"
+FATE = "fate"
 
 
 class Beyond:
     """`fields`: the C of each of these that the program has, by its name, and of `fate`."""
 
     def __init__(self, tap: Mapping[str, str]) -> None:
-        self.fields = {name: tap[name] for name in (HOLD, PARK, FLIP, _FATE) if name in tap}
+        self.fields = {name: tap[name] for name in (HOLD, PARK, FLIP, FATE) if name in tap}
 
     @property
     def parks(self) -> bool:
@@ -90,8 +90,8 @@ OWN	ifindex = depart(skb, p, port);
         park = self.fields[PARK]
         with code.block(f"if (needed[NEEDS_PARKS] && {park} & PARK_KEEP)"):
             code.add(f"if (!park_keep(skb, p, {park} & (PARK_PLACES - 1)))", "\treturn TC_ACT_SHOT;", f"{park} = 0;")
-            if _FATE in self.fields:
-                code.add(f"{self.fields[_FATE]} = 0;")
+            if FATE in self.fields:
+                code.add(f"{self.fields[FATE]} = 0;")
         with code.block(f"if (needed[NEEDS_PARKS] && {park} & PARK_TAKE)"):
             code.add(f"u32 place = {park} & (PARK_PLACES - 1);", "", "route(skb, p);")
             code.add("if (!park_take(skb, p, place))", "\troute(skb, p);", "return TC_ACT_SHOT;")

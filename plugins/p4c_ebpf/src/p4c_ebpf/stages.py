@@ -8,7 +8,7 @@ front's record with what it and its port did.
 
 from __future__ import annotations
 
-from p4c_ebpf.beyond import FLIP, HOLD, PARK
+from p4c_ebpf.beyond import FATE, FLIP, HOLD, PARK
 from p4c_ebpf.code import Code
 from p4c_ebpf.layout import Layout
 
@@ -26,6 +26,9 @@ def front_end(code: Code, taps: dict[str, str], group: str, port: str, drop_port
     with code.block(f"else if ({port} == {drop_port})"):
         code.add("times = 0;")
     park = taps.get(PARK)
+    if park:  # too long to be kept: its record does not say that it was
+        unset = " = ".join(taps[name] for name in (PARK, FATE) if name in taps)
+        code.add(f"if ({park} & PARK_KEEP && skb->len > STAGE_BYTES)", f"\t{unset} = 0;")
     with code.block("if (!times || !depart(skb, p, h))"):
         code.add("if (!times)", "\treport(p, 0, TELEMETRY_DROPPED, 0, 0);")
         if park:  # the packet that waits for this one goes on all the same
