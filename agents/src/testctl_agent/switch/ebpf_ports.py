@@ -121,9 +121,10 @@ def steer_to_single_cpu(device: str, number: int, root: Path = Path("/")) -> str
     processors = os.cpu_count() or 1
     if not files or processors == 1:
         return ""
+    above, bit = divmod((number - 1) % processors, 32)
     try:
         for path in files:
-            path.write_text(f"{1 << (number - 1) % processors:x}", encoding="ascii")
+            path.write_text(f"{1 << bit:x}" + ",00000000" * above, encoding="ascii")
     except OSError as error:
         return f"{path}: {error.strerror}: packets that come on two processors at once may be counted as one"
     return ""
