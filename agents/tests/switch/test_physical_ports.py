@@ -104,9 +104,7 @@ def test_the_processors_of_queues_are_as_before(
     assert [path.read_text(encoding="ascii").strip() for path in files] == before
 
 
-def test_a_mask_is_written_as_the_kernel_reads_it(
-    nics: Nics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mask_is_written_as_the_kernel_reads_it(nics: Nics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """bitmap_parse() (lib/bitmap-str.c) wants a comma before each 32 bits, or it is EOVERFLOW."""
     monkeypatch.setattr("os.cpu_count", lambda: 128)
     for number, mask in ((32, "80000000"), (33, "1,00000000"), (72, "80,00000000,00000000"), (129, "1")):

@@ -65,3 +65,24 @@ def test_no_clang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_program(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match=r"none.json: can't be read: "):
         compiled(tmp_path / "none.json", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("translate", "{tmp}"), "{tmp}: can't be read: "),
+        (("translate", "{tmp}/bytes"), "{tmp}/bytes: can't be read: "),
+        (("compile", str(L2), "{tmp}/bytes"), "p4c_ebpf: [Errno 17] File exists: '{tmp}/bytes'"),
+        (("behind", str(L2), "{tmp}", "{tmp}/none"), "{tmp}/none: can't be read: No such file or directory"),
+        (("behind", str(L2), "{tmp}", "{tmp}/bytes"), "{tmp}/bytes: want the layout.json of a compiled program; got"),
+        (("behind", str(L2), "{tmp}", str(L2)), f"{L2}: want the layout.json of a compiled program; got"),
+    ],
+)  # fmt: skip
+def test_files_that_can_t_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert main([word.format(tmp=tmp_path) for word in arguments]) in (2, 3)
+    error = capsys.readouterr().err
+    assert error.startswith(said.format(tmp=tmp_path))
+    assert error.count("\n") == 1

@@ -6,9 +6,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from p4c_ebpf.compile import compiled, stale
+from p4c_ebpf.compile import compiled, read_layout, stale
 from p4c_ebpf.errors import Error
-from p4c_ebpf.layout import from_json
 from p4c_ebpf.translate import Role, translate
 
 _USAGE = """usage: python -m p4c_ebpf translate X.json      print the program as C
@@ -29,8 +28,7 @@ def main(arguments: list[str]) -> int:
             case ["front", path, folder]:
                 compiled(Path(path), Path(folder), role=Role(is_front=True))
             case ["behind", path, folder, front]:
-                known = from_json(Path(front).read_text(encoding="utf-8"))
-                compiled(Path(path), Path(folder), role=Role(behind=known))
+                compiled(Path(path), Path(folder), role=Role(behind=read_layout(Path(front))))
             case ["check", path, folder, *front] if front in ([], ["front"]):
                 if said := stale(Path(path), Path(folder), Role(is_front=bool(front))):
                     sys.stderr.write(f"stale: {said}\n")
@@ -41,6 +39,9 @@ def main(arguments: list[str]) -> int:
     except Error as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
+    except OSError as error:
+        sys.stderr.write(f"p4c_ebpf: {error}\n")
+        return Error.exit_code
     return 0
 
 

@@ -81,6 +81,16 @@ def _run(directory: str, program: str, *arguments: str) -> None:
         raise ToolError(f"{program}: {getattr(error, 'stderr', None) or error}") from error
 
 
+def read_layout(path: Path) -> Layout:
+    """The layout of a program that was compiled.  Raises ProgramError."""
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ProgramError(f"{path}: can't be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProgramError(f"{path}: want the {LAYOUT} of a compiled program; got {error!r}") from error
+
+
 def stale(path: Path, folder: Path, role: Role = ALONE) -> str:
     """What of a program's object and layout in a directory is not of this program; "" if both are.
 
@@ -88,8 +98,9 @@ def stale(path: Path, folder: Path, role: Role = ALONE) -> str:
     that was compiled with the layout.  Raises ProgramError.
     """
     made = folder / f"{path.stem}.o"
+    known = read_layout(folder / LAYOUT)
     try:
-        known, digest = from_json((folder / LAYOUT).read_text(encoding="utf-8")), hashlib.sha256(made.read_bytes())
+        digest = hashlib.sha256(made.read_bytes())
     except OSError as error:
         raise ProgramError(f"{error.filename}: can't be read: {error.strerror}") from error
     if dataclasses.replace(translated(path, role=role).layout, object=known.object) != known:

@@ -68,7 +68,7 @@ class Translation:
 
 def translate(path: Path, first_port: int = 1, role: Role = ALONE) -> Translation:
     """Raises ProgramError, with the P4 file and line, for whatever can't be translated."""
-    return translate_text(path.read_text(encoding="utf-8") if path.exists() else "", path, first_port, role)
+    return translate_text("", path, first_port, role)
 
 
 def _tap(program: Program) -> list[tuple[Tap, str]]:
