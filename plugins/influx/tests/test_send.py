@@ -268,6 +268,23 @@ def test_a_refused_batch_that_waited_goes_to_the_others_in_a_full_spool(tmp_path
     assert (done.written, done.waiting, len(done.refusals)) == (2, 0, 1)
 
 
+def test_refused_batches_without_a_place_do_not_keep_others_from_the_server(tmp_path: Path) -> None:
+    """New ones, and one that waited: it is forgotten, and the error says so, once."""
+    lines = [f"m x={number}.0 {number}" for number in range(5)]
+    options = UploadOptions(tmp_path, Bytes(len(packed(lines[:1])) + 5), Clock().patience(1), most_lines=1)
+    refused = Answer(400, {"error": "field type conflict"})
+    with scripted(writes=(refused, refused, Answer(), Answer(503), refused)) as server:
+        target = parse_target(server.url, api="1")
+        done = upload(lines[:4], target, TOKEN, options)
+        assert (done.written, done.waiting, len(done.refusals)) == (1, 1, 2)
+        assert "/refused/" in done.refusals[0]
+        assert "conflict (not kept: " in done.refusals[1]
+        assert "(--spool-limit); look at them and remove them, and upload the run again" in done.refusals[1]
+        done = upload(lines[4:], target, TOKEN, options)
+        assert (done.written, done.waiting, len(done.refusals)) == (1, 0, 1)
+        assert server.taken == [lines[2], lines[4]]
+
+
 def test_a_proxy_of_the_environment_gets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with scripted() as server, scripted() as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):

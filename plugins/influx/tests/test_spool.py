@@ -52,11 +52,11 @@ def test_a_full_spool_takes_no_more_and_keeps_what_it_has(tmp_path: Path) -> Non
         spool.add(b"b" * 600)
     assert [path.read_bytes() for path in spool.waiting()] == [b"a" * 600]
     spool.add(b"a" * 600)
-    spool.refuse(b"c" * 300, "why")
-    with pytest.raises(
-        SpoolFull, match=r"300B of it are batches that the server refused, in .*/refused: look at them and"
-    ):
-        spool.add(b"d" * 200)
+    spool.refuse(b"c" * 700, "why")
+    spool.add(b"d" * 300)
+    with pytest.raises(SpoolFull, match=r"want 400B more for batches that the server refused; got 700B of at most 1kB"):
+        spool.refuse(b"e" * 400, "why")
+    assert len(spool.refused()) == 1
 
 
 def test_what_a_killed_upload_left_half_written_is_no_batch(tmp_path: Path) -> None:

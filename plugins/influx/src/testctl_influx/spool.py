@@ -37,7 +37,7 @@ class DamagedBatchError(TestctlError):
 
 @dataclass(frozen=True)
 class Spool:
-    """The batches of one target; to be used inside `held`."""
+    """The batches of one target; to be used inside `held`.  limit: of those that wait, and again of refused ones."""
 
     path: Path
     limit: Bytes
@@ -50,10 +50,6 @@ class Spool:
         """The batches that the server would not take."""
         return sorted((self.path / _REFUSED).glob(f"*{_END}"))
 
-    def size(self) -> int:
-        """Bytes of all batches."""
-        return sum(path.stat().st_size for path in (*self.waiting(), *self.refused()))
-
     def add(self, batch: bytes) -> Path:
         """Keep a batch behind all that wait; one that waits already is not kept twice.
 
@@ -62,8 +58,8 @@ class Spool:
         digest = _digest(batch)
         if there := self._waits(digest):
             return there
-        self._check_room(len(batch))
         waiting = self.waiting()
+        self._check(waiting, len(batch), "wait", "upload the run again when the server is back")
         number = int(waiting[-1].name.partition("-")[0]) + 1 if waiting else 0
         final = self.path / f"{number:010d}-{digest}{_END}"
         self._write(final, batch)
@@ -86,14 +82,17 @@ class Spool:
         raise DamagedBatchError(f"{why}; upload its run again ({final})")
 
     def refuse(self, batch: bytes, why: str) -> Path:
-        """Keep a batch that the server will never take, and why beside it; returns where."""
+        """Keep a batch that the server will never take, and why beside it; returns where.
+
+        Raises SpoolFull where refused ones fill their own share; those that wait have theirs.
+        """
         digest = _digest(batch)
         final = self.path / _REFUSED / f"{digest}{_END}"
         with naming_path(final, "a batch that the server refused was not kept"):
             durable.make_directory(final.parent, 0o700)
         if not final.exists():
-            if not self._waits(digest):  # or it has its place already
-                self._check_room(len(batch))
+            advice = "look at them and remove them, and upload the run again"
+            self._check(self.refused(), len(batch), "the server refused", advice)
             self._write(final, batch)
             self._write(final.with_name(f"{digest}.txt"), why.encode() + b"\n")
         return final
@@ -106,17 +105,13 @@ class Spool:
     def _waits(self, digest: str) -> Path | None:
         return next((path for path in self.waiting() if path.name.endswith(f"-{digest}{_END}")), None)
 
-    def _check_room(self, more: int) -> None:
-        size = self.size()
+    def _check(self, there: list[Path], more: int, which: str, advice: str) -> None:
+        size = sum(path.stat().st_size for path in there)
         if size + more > self.limit:
-            refused = sum(path.stat().st_size for path in self.refused())
             raise SpoolFull(
-                f"{self.path}: want {Bytes(more)} more for batches that wait; got {Bytes(size)} of "
-                f"at most {self.limit} there already (--spool-limit); "
-                + (f"{Bytes(refused)} of it are batches that the server refused, in {self.path / _REFUSED}: look at "
-                   "them and remove them; " if refused else "")
-                + "upload the run again when the server is back"
-            )  # fmt: skip
+                f"{there[0].parent if there else self.path}: want {Bytes(more)} more for batches that {which}; "
+                f"got {Bytes(size)} of at most {self.limit} there already (--spool-limit); {advice}"
+            )
 
     def _write(self, final: Path, content: bytes) -> None:
         with naming_path(final, "a batch was not kept; upload the run again"):

@@ -16,7 +16,7 @@ from testctl_agent.spec.units import Bytes
 
 from testctl_influx.credentials import Credentials
 from testctl_influx.send import Away, Patience, Refused, Server
-from testctl_influx.spool import DamagedBatchError, Spool, held
+from testctl_influx.spool import DamagedBatchError, Spool, SpoolFull, held
 from testctl_influx.target import Destination
 
 MAX_LINES = 5000
@@ -41,7 +41,7 @@ class Done:
 
     replayed  of the written ones, those that an earlier upload had left on disk
     away      why batches wait; "" when none do
-    refusals  the server's words for each refused batch, and where it is kept
+    refusals  the server's words for each refused batch, and where it is kept, or why it is not
     """
 
     lines: int = 0
@@ -81,8 +81,8 @@ def upload(
 ) -> Done:
     """Write all that waits for the target and then all lines; `say` gets a line of progress now and then.
 
-    Nothing is lost: a batch is on the server, in the spool or in its refused/.  Raises NotAllowed when the server
-    refuses everything, SpoolFull if the spool is full.
+    A batch is on the server, in the spool or in its refused/; or that is full, and a refusal says so.  Raises
+    NotAllowed when the server refuses everything, SpoolFull if the spool is full.
     """
     done = Done()
     with (
@@ -147,7 +147,10 @@ class _Sender:
             self._done.away = str(error)
             return False
         except Refused as error:
-            kept = self._spool.refuse(batch, str(error))
+            try:
+                kept = str(self._spool.refuse(batch, str(error)))
+            except SpoolFull as full:
+                kept = f"not kept: {full}"
             self._done.refusals += (f"{error} ({kept})",)
             return True
         self._done.written += 1
