@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from testctl_agent.spec.errors import DriverError, ProgramError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Lpm, Range, Ternary
-from testctl_bmv2 import p4info, schema, units
+from testctl_bmv2 import p4info, p4runtime, schema, units
 from testctl_bmv2.p4runtime_key import number, table_entry
 
 P4INFO = """
@@ -124,6 +128,38 @@ def test_a_file_that_is_not_p4info_is_refused(tmp_path: Path) -> None:
     path.write_text("tables {")
     with pytest.raises(ProgramError, match=r"x\.txtpb: not P4Info"):
         p4info.read(path)
+
+
+def test_a_server_that_does_not_answer(info: p4info.Info, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accepts the stream and says nothing on it."""
+    monkeypatch.setattr(p4runtime, "READY_S", 0.5)
+    asked, ended = threading.Event(), threading.Event()
+
+    def stream(requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        next(requests)
+        asked.set()
+        ended.wait(60)
+        yield from ()
+
+    handler = grpc.method_handlers_generic_handler(
+        "p4.v1.P4Runtime", {"StreamChannel": grpc.stream_stream_rpc_method_handler(stream)}
+    )
+    with ThreadPoolExecutor(1) as pool:
+        server = grpc.server(pool, handlers=(handler,))
+        address = f"unix:{tmp_path}/socket"
+        server.add_insecure_port(address)
+        server.start()
+        giver_up = threading.Timer(20, ended.set)
+        giver_up.start()
+        try:
+            with pytest.raises(DriverError, match=r"socket: arbitration: want an answer within 0\.5 s; got none$"):
+                p4runtime.P4RuntimeDriver(address, tmp_path / "x.json", info)
+            assert asked.is_set()
+            assert not ended.is_set()
+        finally:
+            giver_up.cancel()
+            ended.set()
+            server.stop(None).wait()
 
 
 def test_the_units_of_bmv2() -> None:

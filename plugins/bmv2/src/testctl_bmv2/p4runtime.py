@@ -9,6 +9,7 @@ row.  BMv2's P4Runtime has no registers; `registers` gives another way to them.
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -172,7 +173,14 @@ class P4RuntimeDriver:
         self._requests.put(request)
         call = self._method(self._channel.stream_stream, "StreamChannel", "StreamMessageResponse")
         self._stream = call(iter(self._requests.get, None))
-        got = self._answer(lambda: next(self._stream), "arbitration")
+        late = threading.Timer(READY_S, self._stream.cancel)  # the stream itself may have no deadline: it stays open
+        late.start()
+        try:
+            got = self._answer(lambda: next(self._stream), "arbitration", allow="CANCELLED")
+        finally:
+            late.cancel()
+        if got is None:
+            raise DriverError(f"{self._who}: arbitration: want an answer within {READY_S:g} s; got none")
         if got.arbitration.status.code != 0:
             raise DriverError(f"{self._who}: want to be its only client; got {got.arbitration.status.message}")
 
