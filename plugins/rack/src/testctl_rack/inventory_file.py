@@ -10,7 +10,7 @@ variables these count:
     testctl_address   its IPv4 address there
     testctl_address6  its IPv6 address there (optional: for flows over IPv6)
     testctl_mac       the device's MAC address
-    testctl_ports     a switch's cables: {host or switch at the other end: device}
+    testctl_ports     a switch's cables: {host at the other end: device}
     testctl_backend   what a switch forwards with (optional here; the playbooks need it)
     testctl_bfrt, testctl_sde  what the playbooks need for the back end tofino
     testctl_generators   a host's generators that are not the agent's own (optional)
@@ -265,11 +265,19 @@ def software(kind: str, name: str, values: Mapping[str, Any]) -> tuple[str, tupl
 
 
 def _cables(machines: Mapping[str, Machine]) -> list[str]:
-    return [
-        f"{machine.name}: testctl_ports: {to!r} is none of {', '.join(machines)}"
+    """Problems of switches' ports.  A switch's agent is given what is behind a port by deploy.yml: a host alone."""
+    hosts = [machine.name for machine in machines.values() if machine.kind == "host"]
+    wrong = [
+        f"{machine.name}: testctl_ports: want hosts, of {', '.join(hosts)}, at the other end; got {to}"
+        + (", a switch: for plans with joined switches take the lab or netns" if to in machines else "")
         for machine in machines.values()
         for to in machine.ports
-        if to not in machines
+        if to not in hosts
+    ]
+    return wrong + [
+        f"{machine.name}: testctl_ports: want a device for each; got {', '.join(machine.ports.values())}"
+        for machine in machines.values()
+        if len(set(machine.ports.values())) < len(machine.ports)
     ]
 
 
