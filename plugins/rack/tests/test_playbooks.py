@@ -152,6 +152,33 @@ def test_grub_chooses_again_when_no_kernel_of_testctls_is_left(tmp_path: Path, l
     assert ("lets GRUB choose" in output) == unkept
 
 
+ADVANCED = "submenu 'Advanced' $menuentry_id_option 'gnulinux-advanced-01ab' {{\n{0}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("menu", "entry"),
+    [
+        (ADVANCED.format(kernel_entries("6.1.0", "6.12.9")), "gnulinux-advanced-01ab>gnulinux-6.12.9-advanced-01ab"),
+        (kernel_entries("6.1.0", "6.12.9"), "gnulinux-6.12.9-advanced-01ab"),  # GRUB_DISABLE_SUBMENU=y
+        (kernel_entries("6.1.0", "6.12.90"), ""), (ADVANCED.format(kernel_entries("6.1.0")), ""),
+    ],
+)  # fmt: skip
+def test_the_entry_of_a_kernel_is_found_where_the_menu_has_it(tmp_path: Path, menu: str, entry: str) -> None:
+    play = yaml.safe_load((ROOT / "playbooks" / "kernel.yml").read_text(encoding="utf-8"))[1]
+    of_menu = [task for task in play["tasks"] if task["name"] in ("Find the kernel's entry", "The menu has the kernel")]
+    shown = {"ansible.builtin.debug": {"msg": "entry={{ kernel_entry }}="}}
+    (tmp_path / "play.yml").write_text(
+        json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [*of_menu, shown]}]), encoding="utf-8"
+    )
+    given = {"kernel_menu": {"content": base64.b64encode(menu.encode()).decode()}, "kernel_release": "6.12.9"}
+    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+    if entry:
+        assert f"entry={entry}=" in output, output
+    else:
+        assert "localhost: want Linux 6.12.9 in /boot/grub/grub.cfg; got none" in output
+    assert (code == 0) is bool(entry)
+
+
 OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one boot' {\n}\n# testctl: end\n"
 
 
