@@ -99,22 +99,24 @@ def test_a_run_that_was_missed_waits_for_the_network_where_its_machines_are() ->
     assert " --resume --source /srv/linux\n" in text
 
 
-REFUSED = {
-    "nightly_budget": ("0m", "controller: nightly_budget: want a time such as 30m; got 0m"),
-    "nightly_name": ("../x", "controller: nightly_name: want a name of a-z, 0-9 and -; got ../x"),
-    "nightly_testbed": ("netns", "want nightly_testbed lab, or an inventory"),
-    "nightly_wait": ("2h", "want nightly_testbed lab, or an inventory"),
-    "nightly_plan": ("my plan.yaml", "without spaces, quotes"),
-    "nightly_options": (["--set", "bulk.rate=1%"], "without spaces, quotes"),
-    "nightly_influxdb_url": ("http://me:secret@host", "without a password, and a"),
-    "nightly_influxdb_password": ("secret", "or a user with a password"),
-}
+REFUSED = [
+    ("nightly_budget", "0m", "controller: nightly_budget: want a time such as 30m; got 0m"),
+    ("nightly_name", "../x", "controller: nightly_name: want a name of a-z, 0-9 and -; got ../x"),
+    ("nightly_testbed", "netns", "want nightly_testbed lab, or an inventory"),
+    ("nightly_wait", "2h", "want nightly_testbed lab, or an inventory"),
+    ("nightly_plan", "my plan.yaml", "without spaces, quotes"),
+    ("nightly_options", ["--set", "bulk.rate=1%"], "without spaces, quotes"),
+    ("nightly_influxdb_url", "http://me:secret@host", "without a password, quotes"),
+    ("nightly_influxdb_url", "http://host/'a", "without a password, quotes"),
+    ("nightly_influxdb_url", 'http://host/"', "without a password, quotes"),
+    ("nightly_influxdb_url", "http://host/\\x", "without a password, quotes"),
+    ("nightly_influxdb_password", "secret", "or a user with a password"),
+]
 
 
 @pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str) -> None:
-    value, want = REFUSED[name]
+@pytest.mark.parametrize(("name", "value", "want"), REFUSED)
+def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str, value: str | list[str], want: str) -> None:
     program = tmp_path / ".venv" / "bin" / "testctl"
     program.parent.mkdir(parents=True)
     program.symlink_to("/bin/true")
