@@ -14,6 +14,6 @@ def test_what_a_rack_wants_is_optional(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     found = {one.what: one for one in doctor.examine()}
-    for name in ("rack: ansible-playbook", "rack: ssh"):
+    for name in ("rack: ansible", "rack: ansible-playbook", "rack: ssh"):
         assert (found[name].ok, found[name].optional) == (False, True), name
         assert found[name].fix

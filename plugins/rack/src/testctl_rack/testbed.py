@@ -46,7 +46,8 @@ class Inventory(Testbed):
 
     def requirements(self) -> list[Diagnosis]:
         """The programs of the deployment."""
-        programs = {name: (ansible.program(name), "make setup") for name in ("ansible-playbook", "ansible-inventory")}
+        names = ("ansible", "ansible-inventory", "ansible-playbook")
+        programs = {name: (ansible.program(name), "make setup") for name in names}
         programs |= {name: (where(name), install(package)) for name, package in PROGRAMS.items()}
         return [
             Diagnosis(f"rack: {name}", bool(path), path or "not found", fix, optional=True)
