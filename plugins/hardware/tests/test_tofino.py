@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from testctl_agent.spec.errors import DriverError, TestbedError
+from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.switch.drivers.driver import Exact, Key, Lpm, Range, Ternary
 from testctl_hardware import tofino
 from testctl_hardware import tofino_units as units
@@ -151,3 +151,37 @@ def test_what_can_not_be_given_back_keeps_nothing_else_from_it() -> None:
         switch.close()
     assert driver.closed
     assert {name for name in before if driver.rows[name] != before[name]} == {BUFFER}
+
+
+def test_a_buffer_that_could_not_be_given_back_is_tried_again() -> None:
+    driver = FixedTables()
+    before = {name: dict(row) for name, row in driver.rows.items()}
+    switch = tofino.TofinoBackend(driver, {"1/0": 132}, {})  # type: ignore[arg-type]
+    switch.apply("1/0", "buffer", 100_000)
+    modify = driver.modify
+
+    def refusing(name: str, *rest: Any, **where: Any) -> None:
+        raise DriverError("busy")
+
+    driver.modify = refusing  # type: ignore[method-assign]
+    with pytest.raises(ApplyError, match="buffer: want none; busy"):
+        switch.apply("1/0", "buffer", "none")
+    driver.modify = modify  # type: ignore[method-assign]
+    switch.close()
+    assert driver.rows == before
+
+
+@pytest.mark.parametrize("wrong", ["fixed", "multicast"])
+def test_a_switch_that_can_not_be_used_keeps_no_connection(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    """bf_switchd would refuse the next one: a client's id is taken as long as its stream is open."""
+    driver = FixedTables()
+
+    def refusing(*_: Any) -> None:
+        raise DriverError("no")
+
+    monkeypatch.setattr(driver, wrong, refusing, raising=False)
+    monkeypatch.setattr(tofino, "BfrtDriver", lambda *_: driver)
+    monkeypatch.setenv(tofino.VARIABLE, "127.0.0.1:50052")
+    with pytest.raises(TestbedError, match=r"no$"):
+        tofino.open_backend(("1/0", "2/0") if wrong == "fixed" else ("132", "140"), {})
+    assert driver.closed

@@ -163,8 +163,9 @@ class TofinoBackend:
     def _set_buffer(self, number: int, limit: int) -> None:
         key, pipe = self._queue(number), number >> 7
         if not limit:
-            if restore := self._before.pop(f"buffer {number}", None):
+            if restore := self._before.get(f"buffer {number}"):
                 restore()
+                del self._before[f"buffer {number}"]
             return
         cells = units.cells(limit)
         pool = self._driver.fixed(_POOL_SIZE, {"pool": _POOL})
@@ -207,4 +208,8 @@ def open_backend(ports: tuple[str, ...], forwarding: Stations) -> TofinoBackend:
     if not address:
         raise TestbedError(f"Tofino: want the address of bf_switchd in ${VARIABLE}; got none")
     driver = BfrtDriver(address, PROGRAM)
-    return TofinoBackend(driver, {device: chip_port(driver, device) for device in ports}, forwarding)
+    with ExitStack() as undo:
+        undo.callback(driver.close)
+        backend = TofinoBackend(driver, {device: chip_port(driver, device) for device in ports}, forwarding)
+        undo.pop_all()
+    return backend
