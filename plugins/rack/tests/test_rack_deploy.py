@@ -315,6 +315,21 @@ def test_an_agent_that_fails_is_started_again(rack: Rack) -> None:
     assert rack.inside("beta", f'timeout 30 sh -c "{waits.replace("$", chr(92) + "$")}"').code == 0
 
 
+def test_a_deployment_that_was_interrupted_is_finished_by_the_next(rack: Rack) -> None:
+    """The configuration is there already, but the agent has not read it."""
+    agent, more = "pgrep -u testctl -f 'serve --config'", {"agent_controllers": ["controller", "ann"]}
+    before, limit = rack.inside("alpha", agent).said, ("--limit", "controller,localhost,alpha")
+    broken = rack.play("deploy", *limit, "-e", json.dumps({**more, "agent_service": "/proc/none"}))
+    assert broken.code == 2, broken.said
+    assert "ann" in rack.inside("alpha", "cat /etc/testctl/agent.json").said
+    assert rack.inside("alpha", agent).said == before
+    done = rack.play("deploy", *limit, "-e", json.dumps(more))
+    assert done.code == 0, done.said
+    assert rack.inside("alpha", agent).said != before
+    assert changed(rack.play("deploy", *limit, "-e", json.dumps(more)).said)["alpha"] == 0
+    assert rack.play("deploy", *limit).code == 0
+
+
 def test_a_host_that_a_run_has_is_not_changed(rack: Rack) -> None:
     """Neither by a deployment that has something to install, nor by teardown.yml, until an operator says so."""
     remembered = "/opt/testctl-agent/installed"
