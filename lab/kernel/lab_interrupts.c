@@ -70,11 +70,11 @@ struct line {
 
 /* A timer of the kernel's that goes off late. */
 struct late_timer {
-	struct list_head in_nic;
+	struct list_head in_all;
 	struct nic *nic;
 	struct hrtimer *timer;
 	expiry own;
-	bool late;
+	ktime_t until;		/* it has gone off, and the host is late */
 };
 
 struct jitter {
@@ -96,10 +96,10 @@ struct nic {
 	struct line own;
 	struct sk_buff_head held;
 	struct list_head lines;	/* (owned) */
-	struct list_head timers;	/* (owned) */
 };
 
 static LIST_HEAD(all);	/* changed under RTNL; UML has one processor */
+static LIST_HEAD(late_timers);
 
 #ifdef TESTCTL_HAS_HRTIMER_SETUP
 static void setup(struct hrtimer *timer, expiry function)
@@ -274,28 +274,32 @@ static struct line *line_of(struct nic *nic, struct napi_struct *napi)
 	return line;
 }
 
-static enum hrtimer_restart late_expired(struct hrtimer *timer)
+static struct late_timer *late_of(const struct hrtimer *timer)
 {
 	struct late_timer *late;
-	struct nic *nic;
+
+	list_for_each_entry(late, &late_timers, in_all)
+		if (late->timer == timer)
+			return late;
+	return NULL;
+}
+
+static enum hrtimer_restart late_expired(struct hrtimer *timer)
+{
+	struct late_timer *late = late_of(timer);
 	u64 ns;
 
-	list_for_each_entry(nic, &all, in_all)
-		list_for_each_entry(late, &nic->timers, in_nic)
-			if (late->timer == timer)
-				goto found;
-	WARN_ON_ONCE(1);
-	return HRTIMER_NORESTART;
-found:
-	ns = late->late ? 0 : late_ns(nic);
-	late->late = ns;
+	if (WARN_ON_ONCE(!late))
+		return HRTIMER_NORESTART;
+	ns = hrtimer_get_expires(timer) == late->until ? 0 : late_ns(late->nic);
 	if (!ns)
 		return late->own(timer);
 	hrtimer_add_expires_ns(timer, ns);
+	late->until = hrtimer_get_expires(timer);
 	return HRTIMER_RESTART;
 }
 
-/* From now on the timer is late; one that was begun anew since it was made so is again. */
+/* From now on the timer is late; so is one that has the place of another, which is gone, in memory. */
 static void make_late(struct nic *nic, struct hrtimer *timer)
 {
 	expiry *function = (expiry *)&ACCESS_PRIVATE(timer, function);
@@ -303,17 +307,15 @@ static void make_late(struct nic *nic, struct hrtimer *timer)
 
 	if (*function == late_expired)
 		return;
-	list_for_each_entry(late, &nic->timers, in_nic)
-		if (late->timer == timer)
-			goto found;
-	late = kzalloc(sizeof(*late), GFP_ATOMIC);
-	if (!late)
-		return;
+	late = late_of(timer);
+	if (!late) {
+		late = kzalloc(sizeof(*late), GFP_ATOMIC);
+		if (!late)
+			return;
+		late->timer = timer;
+		list_add(&late->in_all, &late_timers);
+	}
 	late->nic = nic;
-	late->timer = timer;
-	list_add(&late->in_nic, &nic->timers);
-found:
-	late->late = false;
 	late->own = *function;
 	*function = late_expired;
 }
@@ -393,7 +395,6 @@ static struct nic *entry_of(struct net_device *dev)
 		return NULL;
 	nic->dev = dev;
 	INIT_LIST_HEAD(&nic->lines);
-	INIT_LIST_HEAD(&nic->timers);
 	__skb_queue_head_init(&nic->held);
 	begin_line(&nic->own, nic, NULL);
 	nic->jitter = (struct jitter){ .distribution = EXPONENTIAL, .tail_every = 1000, .seed = 1 };
@@ -544,8 +545,11 @@ static void forget(struct nic *nic)
 		hrtimer_cancel(&line->timer);
 		kfree(line);
 	}
-	list_for_each_entry_safe(late, next_late, &nic->timers, in_nic)
-		kfree(late);
+	list_for_each_entry_safe(late, next_late, &late_timers, in_all)
+		if (late->nic == nic) {
+			list_del(&late->in_all);
+			kfree(late);
+		}
 	kfree(nic);
 }
 

@@ -31,7 +31,8 @@ from agents.tests import lab_hosts
 SO_TIMESTAMPNS = 35
 PR_SET_TIMERSLACK = 29
 SO_RCVBUFFORCE = 33
-FAR = Entity("far", "host", ("eth0",))
+SO_TXTIME = 61
+NEAR, FAR = Entity("near", "host", ("eth0",)), Entity("far", "host", ("eth0",))
 US = 1000
 RESTART = Path("/sys/module/testctl_interrupts/parameters/restart")
 
@@ -154,6 +155,30 @@ def check_seeds(wire: Wire) -> None:
     assert sum(abs(a - b) < US for a, b in zip(first, other, strict=True)) < 5, (first, other)
 
 
+def check_timer_set_anew(wire: Wire) -> None:
+    """A timer of fq that is set for a later packet while the host is late for an earlier one is late then, too."""
+    lab_hosts.enter("near")
+    subprocess.run(["tc", "qdisc", "replace", "dev", "eth0", "root", "fq"], check=True)
+    lab_hosts.put(NEAR, "jitter_distribution", "constant")
+    lab_hosts.put(NEAR, "jitter", 100 * US)
+    wire.sending.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=iI", time.CLOCK_MONOTONIC, 0))
+    begin = time.monotonic_ns() + 1000 * US
+    for wait_us, leaves in ((0, begin), (1060, begin + 2000 * US)):
+        time.sleep(wait_us / 1e6)
+        when = [(socket.SOL_SOCKET, SO_TXTIME, struct.pack("=Q", leaves))]
+        wire.sending.sendmsg([b"timed"], when, 0, ("10.0.0.2", 9))
+    time.sleep(0.01)
+    lab_hosts.put(NEAR, "jitter", 0)
+    subprocess.run(["tc", "qdisc", "delete", "dev", "eth0", "root"], check=True)
+    lab_hosts.enter("far")
+    began = begin + time.time_ns() - time.monotonic_ns()
+    stamps = [struct.unpack("=qq", wire.listening.recvmsg(64, 64)[1][0][2][:16]) for _ in range(2)]
+    first, second = (seconds * 10**9 + ns - began for seconds, ns in stamps)
+    print("fq's timer: packets left", first, "and", second)
+    assert 55 * US < first < 65 * US  # the second packet has the queue looked at
+    assert 2100 * US <= second < 2115 * US
+
+
 def check_batches(wire: Wire) -> None:
     """Packets that are closer than the host is late arrive in batches, in order."""
     put("jitter_distribution", "constant")
@@ -169,6 +194,7 @@ def main() -> None:
     wire = Wire()
     exact_sleeps()
     subprocess.run(["mount", "-t", "sysfs", "sys", "/sys"], check=True)
+    check_timer_set_anew(wire)
     for gro in (False, True):
         put("gro", gro)
         check_coalescing(wire)
