@@ -8,8 +8,6 @@ static int port_graft(struct Qdisc *sch, unsigned long class, struct Qdisc *chil
 {
 	struct lab_port *port = qdisc_priv(sch);
 
-	if (!port->child)
-		return -EOPNOTSUPP;
 	*old = qdisc_replace(sch, child ? child : &noop_qdisc, &port->child);
 	port->packets = 0;
 	port->bytes = 0;
@@ -24,7 +22,7 @@ static struct Qdisc *port_leaf(struct Qdisc *sch, unsigned long class)
 
 static unsigned long port_find(struct Qdisc *sch, u32 classid)
 {
-	return CHILD_CLASS;
+	return ((struct lab_port *)qdisc_priv(sch))->child ? CHILD_CLASS : 0;
 }
 
 static void port_walk(struct Qdisc *sch, struct qdisc_walker *walker)

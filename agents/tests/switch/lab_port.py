@@ -9,9 +9,11 @@ import struct
 import sys
 import time
 
+import pytest
+
 sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
-from testctl_agent.network import qdisc
+from testctl_agent.network import netlink, port_qdisc, qdisc
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET
 
@@ -58,8 +60,19 @@ def burst(listening: socket.socket, count: int) -> list[int]:
         arrived.append(seconds * 10**9 + nanoseconds - begin)
 
 
+def ask_for_a_class() -> None:
+    """A port whose AQM is the lab's own has no class: the kernel refuses who asks for it."""
+    qdisc.put_qdisc(PORT, port_qdisc.KIND, 0x10000, qdisc.ROOT, port_qdisc.Options().pack())
+    asked = struct.pack("=BxHiIII", 0, 0, netlink.index(PORT), 0x10001, 0x10000, 0)
+    with netlink.Netlink() as socket_, pytest.raises(netlink.NetlinkError, match="No such file"):
+        socket_.request(netlink.RTM_GETTCLASS, 0, asked)
+    assert qdisc.classes(PORT) == []
+    qdisc.delete_qdisc(PORT, 0x10000, qdisc.ROOT)
+
+
 def main() -> None:
     listening = build()
+    ask_for_a_class()
     switch = backends.load("netem", {f"switch:{PORT}": PORT}, {})
     before = qdisc.qdiscs(PORT)
 
