@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a lab of several kernels does by lab/kernel/lab_links.c: this kernel's links to the others, and one time."""
+"""What a lab of several kernels does by lab/kernel/lab_links*.c: this kernel's links to the others, and one time."""
 
 from __future__ import annotations
 

@@ -21,11 +21,8 @@ extern bool testctl_apart;
  */
 void testctl_links_advance(unsigned long long ns);
 
-/* Whether the receiver of what this device gets is in another kernel. */
-bool testctl_links_is_far(const struct net_device *dev);
-
-/* A device that is far has got a packet, which is freed. */
-void testctl_links_receive(struct sk_buff *skb);
+/* A device has got a packet; true: the receiver is in another kernel, and the packet is freed. */
+bool testctl_links_receive(struct sk_buff *skb);
 
 /* It is known that a packet of this device will reach the other kernel at ns (CLOCK_MONOTONIC). */
 void testctl_links_announce(const struct net_device *dev, const struct sk_buff *skb, u64 ns);

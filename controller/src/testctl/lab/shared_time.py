@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that the kernels of one lab share (lab/kernel/lab_links.c): their times, and rings for packets.
+"""The memory that the kernels of one lab share (lab/kernel/lab_links_time.c): their times, and rings for packets.
 
 A link is cut where its two ends are of different parts of a point (core/point.py).  A switch's port is known to let a
 packet arrive at least its delay after it was queued; a host's packet reaches its switch at once.
@@ -24,12 +24,12 @@ MOST_KERNELS = 64
 RINGS_BYTES, RING_BITS = 1 << 26, range(18, 21)
 """Of all rings together, about; how many bits the bytes of each may have."""
 NEVER = (1 << 63) - 1
-FORMAT = 0x314B4E4C
+FORMAT = 0x324B4E4C
 PAGE = 4096
 SPINS = 20_000
 """How often a kernel that waits looks before it lets its processor go, where each has one."""
 
-_HEAD = struct.Struct("=6I2QI20x")
+_HEAD = struct.Struct("=6IQI28x")
 _JOINED = 5
 _MEMBER = struct.Struct("=3Q3I28x")
 _DISTANCES = MOST_KERNELS * MOST_KERNELS
@@ -121,7 +121,7 @@ def shared_memory(count: int, links: list[Cut], processors: int) -> Iterator[Pat
     ring_bytes = 1 << max(bits for bits in RING_BITS if bits == RING_BITS[0] or len(rings) << bits <= RINGS_BYTES)
     size = offset + len(rings) * (PAGE + ring_bytes)
     spins, turns = SPINS if processors >= count else 0, processors == 1
-    head = _HEAD.pack(FORMAT, count, ring_bytes, spins, 0, 0, offset, size, turns)
+    head = _HEAD.pack(FORMAT, count, ring_bytes, spins, 0, 0, offset, turns)
     members = _MEMBER.pack(0, 0, NEVER, 0, 0, 0) * MOST_KERNELS
     tables = struct.pack(f"={_DISTANCES}Q", *table) + struct.pack(f"={_DISTANCES}I", *numbers)
     with open(os.memfd_create("testctl-shared"), "wb") as file:

@@ -24,7 +24,7 @@ from testctl.system.subprocesses import Process, wait
 from testctl.testbeds.network import device
 
 WAITED = "waited"
-"""The file in a part's directory with how many ns its kernel waited for the others (lab/kernel/lab_links.c)."""
+"""The file in a part's directory with how many ns its kernel waited for the others (lab/kernel/lab_links_time.c)."""
 
 
 def run_parts(
