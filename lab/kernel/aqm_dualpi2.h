@@ -44,7 +44,7 @@ enum { DUALPI2_TARGET, DUALPI2_TUPDATE, DUALPI2_ALPHA, DUALPI2_BETA, DUALPI2_K,
 enum dualpi2_name { DUALPI2_L, DUALPI2_C, DUALPI2_QUEUES };
 
 struct dualpi2 {
-	struct port_queue queue[DUALPI2_QUEUES];
+	struct sk_buff_head queue[DUALPI2_QUEUES];
 	u64 count[DUALPI2_QUEUES];	/* of recur() */
 	u64 base;			/* p'; coarse: of 32 bits */
 	u64 old_delay_ns;
@@ -69,31 +69,31 @@ static int dualpi2_check(const struct port_options *options)
 
 static void dualpi2_new_credit(struct lab_port *port, struct dualpi2 *d)
 {
-	s64 of_c = port_options(port)->word[DUALPI2_WEIGHT];
+	s64 of_c = port->options.word[DUALPI2_WEIGHT];
 
 	d->credit = (s64)port_largest(port) * (of_c - (DUALPI2_ALL - of_c));
 }
 
 static void dualpi2_begin(struct lab_port *port)
 {
-	struct dualpi2 *d = port_state(port);
+	struct dualpi2 *d = port->state;
 	u32 i;
 
 	for (i = 0; i < DUALPI2_QUEUES; i++) {
-		queue_init(&d->queue[i]);
-		if (!port_options(port)->word[DUALPI2_COARSE])
-			d->count[i] = port_random(port) >> 8;
+		__skb_queue_head_init(&d->queue[i]);
+		if (!port->options.word[DUALPI2_COARSE])
+			d->count[i] = testctl_random_next(&port->random) >> 8;
 	}
 	dualpi2_new_credit(port, d);
 }
 
 static void dualpi2_end(struct lab_port *port)
 {
-	struct dualpi2 *d = port_state(port);
+	struct dualpi2 *d = port->state;
 	u32 i;
 
 	for (i = 0; i < DUALPI2_QUEUES; i++)
-		queue_free(&d->queue[i]);
+		__skb_queue_purge(&d->queue[i]);
 }
 
 /* The packet's ECN field; of what is not IP: none. */
@@ -106,15 +106,15 @@ static u8 dualpi2_ecn(struct sk_buff *skb)
 
 static void dualpi2_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 {
-	struct dualpi2 *d = port_state(port);
+	struct dualpi2 *d = port->state;
 
-	queue_put(port, &d->queue[dualpi2_ecn(skb) & INET_ECN_ECT_1 ? DUALPI2_L : DUALPI2_C], skb);
+	__skb_queue_tail(&d->queue[dualpi2_ecn(skb) & INET_ECN_ECT_1 ? DUALPI2_L : DUALPI2_C], skb);
 }
 
 /* For how long the packet at the head has waited; 0: there is none. */
-static u64 dualpi2_head_ns(const struct port_queue *queue, u64 now_ns)
+static u64 dualpi2_head_ns(const struct sk_buff_head *queue, u64 now_ns)
 {
-	const struct sk_buff *skb = skb_peek(&queue->packets);
+	const struct sk_buff *skb = skb_peek(queue);
 
 	return skb ? now_ns - port_packet(skb)->ns : 0;
 }
@@ -151,8 +151,8 @@ static u32 dualpi2_coarse_base(const struct dualpi2 *d, const u64 *word, u64 del
 
 static void dualpi2_update(struct lab_port *port, u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
-	struct dualpi2 *d = port_state(port);
+	const u64 *word = port->options.word;
+	struct dualpi2 *d = port->state;
 	u64 delay = max(dualpi2_head_ns(&d->queue[DUALPI2_L], now_ns), dualpi2_head_ns(&d->queue[DUALPI2_C], now_ns));
 	s64 change;
 
@@ -190,7 +190,7 @@ static u64 dualpi2_ramp(const u64 *word, u64 wait_ns)
 static bool dualpi2_drops(struct lab_port *port, struct dualpi2 *d, enum dualpi2_name name, struct sk_buff *skb,
 			  u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
+	const u64 *word = port->options.word;
 	u64 of_c = mul_u64_u64_shr(d->base, d->base, 56), of_l = word[DUALPI2_K] * d->base;
 	bool overload = of_l >= DUALPI2_ONE;
 
@@ -199,7 +199,7 @@ static bool dualpi2_drops(struct lab_port *port, struct dualpi2 *d, enum dualpi2
 			return overload || !port_mark(port, skb);
 		if (name == DUALPI2_C)
 			return false;
-	} else if (skb_queue_len(&d->queue[name].packets) > word[DUALPI2_TH_LEN]) {
+	} else if (skb_queue_len(&d->queue[name]) > word[DUALPI2_TH_LEN]) {
 		of_l = max(of_l, dualpi2_ramp(word, now_ns - port_packet(skb)->ns));
 	}
 	if (dualpi2_recur(d, name, of_l))
@@ -209,14 +209,14 @@ static bool dualpi2_drops(struct lab_port *port, struct dualpi2 *d, enum dualpi2
 
 static bool dualpi2_roll(struct lab_port *port, u64 probability)
 {
-	return port_random(port) >> 32 <= probability;
+	return testctl_random_next(&port->random) >> 32 <= probability;
 }
 
 static bool dualpi2_coarse_drops(struct lab_port *port, struct dualpi2 *d, enum dualpi2_name name, struct sk_buff *skb,
 				 u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
-	u64 left = d->queue[DUALPI2_L].bytes + d->queue[DUALPI2_C].bytes, of_l = word[DUALPI2_K] * d->base;
+	const u64 *word = port->options.word;
+	u64 left = port->bytes - port_bytes(port, skb), of_l = word[DUALPI2_K] * d->base;
 	bool overload = of_l > U32_MAX;
 
 	if (left >= 2 * port_largest(port)) {
@@ -234,22 +234,22 @@ static bool dualpi2_coarse_drops(struct lab_port *port, struct dualpi2 *d, enum 
 
 static struct sk_buff *dualpi2_leave(struct lab_port *port, u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
-	struct dualpi2 *d = port_state(port);
+	const u64 *word = port->options.word;
+	struct dualpi2 *d = port->state;
 	bool both, of_l, of_c, drops;
 	enum dualpi2_name name;
 	struct sk_buff *skb;
 
 	for (;;) {
-		of_l = !skb_queue_empty(&d->queue[DUALPI2_L].packets);
-		of_c = !skb_queue_empty(&d->queue[DUALPI2_C].packets);
+		of_l = !skb_queue_empty(&d->queue[DUALPI2_L]);
+		of_c = !skb_queue_empty(&d->queue[DUALPI2_C]);
 		both = of_l && of_c;
 		if (!of_l && !of_c) {
 			dualpi2_new_credit(port, d);
 			return NULL;
 		}
 		name = of_l && (!of_c || d->credit <= 0) ? DUALPI2_L : DUALPI2_C;
-		skb = queue_take(port, &d->queue[name]);
+		skb = __skb_dequeue(&d->queue[name]);
 		if (word[DUALPI2_COARSE])
 			drops = dualpi2_coarse_drops(port, d, name, skb, now_ns);
 		else

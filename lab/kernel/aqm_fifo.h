@@ -4,12 +4,9 @@
 #define TESTCTL_AQM_FIFO_H
 
 #include "lab_port.h"
+#include "lab_random.h"
 
 /* An AQM's state begins with its queue, where fifo_*() are its functions. */
-struct fifo {
-	struct port_queue queue;
-};
-
 static int fifo_check(const struct port_options *options)
 {
 	return 0;
@@ -17,26 +14,26 @@ static int fifo_check(const struct port_options *options)
 
 static void fifo_begin(struct lab_port *port)
 {
-	queue_init(&((struct fifo *)port_state(port))->queue);
+	__skb_queue_head_init(port->state);
 }
 
 static void fifo_end(struct lab_port *port)
 {
-	queue_free(&((struct fifo *)port_state(port))->queue);
+	__skb_queue_purge(port->state);
 }
 
 static void fifo_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 {
-	queue_put(port, &((struct fifo *)port_state(port))->queue, skb);
+	__skb_queue_tail(port->state, skb);
 }
 
 static struct sk_buff *fifo_leave(struct lab_port *port, u64 now_ns)
 {
-	return queue_take(port, &((struct fifo *)port_state(port))->queue);
+	return __skb_dequeue(port->state);
 }
 
 static const struct aqm aqm_fifo = {
-	.state_bytes = sizeof(struct fifo),
+	.state_bytes = sizeof(struct sk_buff_head),
 	.check = fifo_check,
 	.begin = fifo_begin,
 	.end = fifo_end,

@@ -13,7 +13,7 @@ enum { POLICER_RATE, POLICER_BURST };
 #define POLICER_MOST_BYTES (1ULL << 30)
 
 struct policer {
-	struct fifo fifo;
+	struct sk_buff_head queue;
 	u64 tokens;
 	u64 since_ns;
 };
@@ -27,14 +27,14 @@ static int policer_check(const struct port_options *options)
 
 static void policer_begin(struct lab_port *port)
 {
-	((struct policer *)port_state(port))->tokens = port_options(port)->word[POLICER_BURST] * NANOBITS_PER_BYTE;
+	((struct policer *)port->state)->tokens = port->options.word[POLICER_BURST] * NANOBITS_PER_BYTE;
 	fifo_begin(port);
 }
 
 static void policer_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
-	struct policer *p = port_state(port);
+	const u64 *word = port->options.word;
+	struct policer *p = port->state;
 	u64 full = word[POLICER_BURST] * NANOBITS_PER_BYTE, need = port_bytes(port, skb) * NANOBITS_PER_BYTE;
 	u64 elapsed = now_ns > p->since_ns ? now_ns - p->since_ns : 0;
 
@@ -48,7 +48,7 @@ static void policer_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_n
 		return;
 	}
 	p->tokens -= need;
-	queue_put(port, &p->fifo.queue, skb);
+	__skb_queue_tail(&p->queue, skb);
 }
 
 static const struct aqm aqm_policer = {

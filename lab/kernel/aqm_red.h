@@ -25,7 +25,7 @@ enum { RED_MIN, RED_MAX, RED_MAX_P, RED_WQ, RED_GENTLE, RED_ECN };
 #define RED_MOST_BYTES (1ULL << 31)
 
 struct red {
-	struct fifo fifo;
+	struct sk_buff_head queue;
 	u64 average;
 	s64 count;		/* -1: below min */
 };
@@ -43,7 +43,7 @@ static int red_check(const struct port_options *options)
 
 static void red_begin(struct lab_port *port)
 {
-	((struct red *)port_state(port))->count = -1;
+	((struct red *)port->state)->count = -1;
 	fifo_begin(port);
 }
 
@@ -62,8 +62,8 @@ static u64 red_decayed(u64 average, u32 wq, u64 m)
 
 static void red_measure(struct lab_port *port, struct red *r, u64 now_ns)
 {
-	const struct port_options *options = port_options(port);
-	u64 bytes = port_waiting(port) << RED_FRACTION_BITS, from = port_idle_from(port), packet_ns;
+	const struct port_options *options = &port->options;
+	u64 bytes = port->bytes << RED_FRACTION_BITS, from = port->idle_from_ns, packet_ns;
 
 	if (from != U64_MAX && options->rate_bps) {
 		packet_ns = div64_u64(port_largest(port) * NANOBITS_PER_BYTE, options->rate_bps);
@@ -89,27 +89,27 @@ static u64 red_probability(u64 average, const u64 *word)
 
 static void red_arrive(struct lab_port *port, struct sk_buff *skb, u64 now_ns)
 {
-	const u64 *word = port_options(port)->word;
-	struct red *r = port_state(port);
+	const u64 *word = port->options.word;
+	struct red *r = port->state;
 	u64 p, passed;
 
 	red_measure(port, r, now_ns);
 	p = red_probability(r->average >> RED_FRACTION_BITS, word);
 	if (!p) {
 		r->count = -1;
-		queue_put(port, &r->fifo.queue, skb);
+		__skb_queue_tail(&r->queue, skb);
 		return;
 	}
 	r->count++;
 	passed = p * min_t(u64, r->count, RED_ONE / p + 1);
 	if (p < RED_ONE && passed < RED_ONE &&
-	    mul_u64_u64_shr(port_random(port) >> 32, RED_ONE - passed, 32) >= p) {
-		queue_put(port, &r->fifo.queue, skb);
+	    mul_u64_u64_shr(testctl_random_next(&port->random) >> 32, RED_ONE - passed, 32) >= p) {
+		__skb_queue_tail(&r->queue, skb);
 		return;
 	}
 	r->count = 0;
 	if (p < RED_ONE && word[RED_ECN] && port_mark(port, skb))
-		queue_put(port, &r->fifo.queue, skb);
+		__skb_queue_tail(&r->queue, skb);
 	else
 		port_drop(port, skb);
 }

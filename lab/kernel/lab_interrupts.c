@@ -42,6 +42,7 @@
 #include <net/pkt_sched.h>
 
 #include "lab_links.h"
+#include "lab_random.h"
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX "testctl_interrupts."
@@ -101,15 +102,10 @@ struct nic {
 static LIST_HEAD(all);	/* changed under RTNL; UML has one processor */
 static LIST_HEAD(late_timers);
 
-#ifdef TESTCTL_HAS_HRTIMER_SETUP
-static void setup(struct hrtimer *timer, expiry function)
+#ifndef TESTCTL_HAS_HRTIMER_SETUP
+static void hrtimer_setup(struct hrtimer *timer, expiry function, clockid_t clock, enum hrtimer_mode mode)
 {
-	hrtimer_setup(timer, function, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-}
-#else
-static void setup(struct hrtimer *timer, expiry function)
-{
-	hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
 #endif
@@ -124,26 +120,17 @@ static struct nic *nic_of(const struct net_device *dev)
 	return NULL;
 }
 
-static u64 next64(u64 *state)
-{
-	u64 z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
 static void begin_stream(struct nic *nic, u64 number)
 {
 	u64 seed = nic->jitter.seed, stream = nic->jitter.stream;
 
-	nic->state = next64(&seed) ^ next64(&stream) ^ next64(&number);
+	nic->state = testctl_random_next(&seed) ^ testctl_random_next(&stream) ^ testctl_random_next(&number);
 }
 
 /* mean * -ln(u), u uniform in (0, 1): u = m * 2^-(e + 1) with m in [1, 2), whose log2 comes bit by bit. */
 static u64 exponential_ns(struct nic *nic, u64 mean_ns)
 {
-	u64 u = next64(&nic->state) | 1;
+	u64 u = testctl_random_next(&nic->state) | 1;
 	u32 e = 64 - fls64(u), bit;
 	u64 m = (u << e) >> 32;		/* 2^31 is 1 */
 	u64 log2 = (u64)(e + 1) << LOG_BITS;
@@ -165,10 +152,10 @@ static u64 late_ns(struct nic *nic)
 	u64 ns = j->mean_ns;
 
 	if (ns && j->distribution == UNIFORM)
-		ns = (next64(&nic->state) >> 32) * (2 * ns) >> 32;
+		ns = (testctl_random_next(&nic->state) >> 32) * (2 * ns) >> 32;
 	else if (ns && j->distribution == EXPONENTIAL)
 		ns = exponential_ns(nic, ns);
-	if (j->tail_ns && (next64(&nic->state) >> 32) * j->tail_every >> 32 == 0)
+	if (j->tail_ns && (testctl_random_next(&nic->state) >> 32) * j->tail_every >> 32 == 0)
 		ns += exponential_ns(nic, j->tail_ns);
 	return ns;
 }
@@ -256,7 +243,7 @@ static void begin_line(struct line *line, struct nic *nic, struct napi_struct *n
 	line->nic = nic;
 	line->napi = napi;
 	line->pending = false;
-	setup(&line->timer, line_expired);
+	hrtimer_setup(&line->timer, line_expired, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 }
 
 static struct line *line_of(struct nic *nic, struct napi_struct *napi)

@@ -28,7 +28,6 @@
 #include <linux/mm.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
-#include <linux/siphash.h>
 #include <net/flow_dissector.h>
 
 #include "lab_host_file.h"
@@ -45,29 +44,6 @@
 #define MOST_DELAY_NS 1000000000000ULL
 #define MOST_FRAMING_BYTES 1000
 #define CHILD_CLASS 1
-
-struct lab_port {
-	struct Qdisc *sch;
-	struct port_options options;
-	const struct aqm *aqm;
-	void *state;			/* (owned) the AQM's */
-	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
-	bool asks;			/* once more when the line is free, whatever waits */
-	u64 latest_ns;			/* when a packet arrived last, and */
-	u32 number;			/* its place among those of that instant */
-	u64 packets;			/* that wait in the AQM */
-	u64 bytes;			/* theirs, with framing */
-	u64 free_ns;			/* the line is free then, and */
-	u64 free_nanobits;		/* the time that these take later */
-	u64 idle_from_ns;		/* port_idle_from() */
-	u64 update_ns;			/* the AQM's next update; 0: no packet has come yet */
-	u64 random;
-	siphash_key_t key;		/* of the hash of a child's packets */
-	struct sk_buff_head line;	/* serialised, or being: until they arrive */
-	u64 line_bytes;			/* theirs, without framing */
-	struct port_counts counts;
-	struct qdisc_watchdog timer;
-};
 
 struct port_row {
 	u64 arrived_ns;			/* CLOCK_MONOTONIC */
@@ -95,39 +71,6 @@ static const struct aqm *const aqms[AQM_KINDS] = {
 	[AQM_RED] = &aqm_red,
 	[AQM_CHILD] = &aqm_fifo,
 };
-
-static void *port_state(const struct lab_port *port)
-{
-	return port->state;
-}
-
-static const struct port_options *port_options(const struct lab_port *port)
-{
-	return &port->options;
-}
-
-/* Bytes that wait in the AQM, with framing; a packet that is being serialised is not among them. */
-static u64 port_waiting(const struct lab_port *port)
-{
-	return port->bytes;
-}
-
-/* Bytes of a packet of the device's MTU, with framing */
-static u64 port_largest(const struct lab_port *port)
-{
-	return psched_mtu(qdisc_dev(port->sch)) + port->options.framing_bytes;
-}
-
-/* Since when nothing waited and the line was free as the packet that arrived last came; U64_MAX: not so. */
-static u64 port_idle_from(const struct lab_port *port)
-{
-	return port->idle_from_ns;
-}
-
-static u64 port_random(struct lab_port *port)
-{
-	return testctl_random_next(&port->random);
-}
 
 static void write_row(struct lab_port *port, const struct sk_buff *skb, u64 departs_ns, enum port_end end)
 {
@@ -424,8 +367,8 @@ static void begin(struct lab_port *port)
 {
 	port->random = port->options.seed;
 	if (port->child) {
-		port->key.key[0] = port_random(port);
-		port->key.key[1] = port_random(port);
+		port->key.key[0] = testctl_random_next(&port->random);
+		port->key.key[1] = testctl_random_next(&port->random);
 	}
 	port->aqm->begin(port);
 }
@@ -579,19 +522,13 @@ static const struct lab_recorder_type rows = {
 	.tell = tell_rows,
 };
 
-/* The kernel draws the key of its own hash of flows when it is first used: not in a point, or from a port's seed. */
-static void __init draw_hash_key(void)
-{
-	struct flow_keys none = { };
-
-	flow_hash_from_keys(&none);
-}
-
 static int __init lab_port_init(void)
 {
 	int error = register_qdisc(&port_operations);
+	struct flow_keys none = { };
 
-	draw_hash_key();
+	/* The kernel draws the key of its own hash of flows when it is first used: not in a point, or from a port's seed. */
+	flow_hash_from_keys(&none);
 	return error ? error : lab_recorder_register(&rows);
 }
 device_initcall(lab_port_init);

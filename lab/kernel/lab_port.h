@@ -11,6 +11,7 @@
 #define TESTCTL_LAB_PORT_H
 
 #include <linux/math64.h>
+#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <net/inet_ecn.h>
 #include <net/pkt_sched.h>
@@ -60,7 +61,7 @@ struct port_counts {
 struct lab_port;
 
 struct aqm {
-	u32 state_bytes;	/* port_state(), which is zeroed before begin() */
+	u32 state_bytes;	/* of port->state, which is zeroed before begin() */
 	int (*check)(const struct port_options *options);	/* 0 or -EINVAL */
 	void (*begin)(struct lab_port *port);	/* must not sleep */
 	void (*end)(struct lab_port *port);	/* frees all packets */
@@ -70,19 +71,37 @@ struct aqm {
 	u32 update_word;	/* the word that is update_ns */
 };
 
-struct port_queue {
-	struct sk_buff_head packets;
-	u64 bytes;		/* with framing */
+struct lab_port {
+	struct Qdisc *sch;
+	struct port_options options;
+	const struct aqm *aqm;
+	void *state;			/* (owned) the AQM's own */
+	struct Qdisc *child;		/* (owned) NULL: the AQM is our own */
+	bool asks;			/* once more when the line is free, whatever waits */
+	u64 latest_ns;			/* when a packet arrived last, and */
+	u32 number;			/* its place among those of that instant */
+	u64 packets;			/* that wait in the AQM, not the one that is being serialised */
+	u64 bytes;			/* theirs, with framing */
+	u64 free_ns;			/* the line is free then, and */
+	u64 free_nanobits;		/* the time that these take later */
+	u64 idle_from_ns;		/* nothing waited and the line was free as the last packet came; U64_MAX: not so */
+	u64 update_ns;			/* the AQM's next update; 0: no packet has come yet */
+	u64 random;			/* of testctl_random_next() */
+	siphash_key_t key;		/* of the hash of a child's packets */
+	struct sk_buff_head line;	/* serialised, or being: until they arrive */
+	u64 line_bytes;			/* theirs, without framing */
+	struct port_counts counts;
+	struct qdisc_watchdog timer;
 };
 
-static void *port_state(const struct lab_port *port);
-static const struct port_options *port_options(const struct lab_port *port);
-static u64 port_waiting(const struct lab_port *port);
-static u64 port_largest(const struct lab_port *port);
-static u64 port_idle_from(const struct lab_port *port);
 static void port_drop(struct lab_port *port, struct sk_buff *skb);
 static bool port_mark(struct lab_port *port, struct sk_buff *skb);
-static u64 port_random(struct lab_port *port);
+
+/* Bytes of a packet of the device's MTU, with framing */
+static inline u64 port_largest(const struct lab_port *port)
+{
+	return psched_mtu(qdisc_dev(port->sch)) + port->options.framing_bytes;
+}
 
 static inline struct port_packet *port_packet(const struct sk_buff *skb)
 {
@@ -92,34 +111,7 @@ static inline struct port_packet *port_packet(const struct sk_buff *skb)
 
 static inline u64 port_bytes(const struct lab_port *port, const struct sk_buff *skb)
 {
-	return qdisc_pkt_len(skb) + port_options(port)->framing_bytes;
-}
-
-static inline void queue_init(struct port_queue *queue)
-{
-	__skb_queue_head_init(&queue->packets);
-	queue->bytes = 0;
-}
-
-static inline void queue_put(struct lab_port *port, struct port_queue *queue, struct sk_buff *skb)
-{
-	__skb_queue_tail(&queue->packets, skb);
-	queue->bytes += port_bytes(port, skb);
-}
-
-static inline struct sk_buff *queue_take(struct lab_port *port, struct port_queue *queue)
-{
-	struct sk_buff *skb = __skb_dequeue(&queue->packets);
-
-	if (skb)
-		queue->bytes -= port_bytes(port, skb);
-	return skb;
-}
-
-static inline void queue_free(struct port_queue *queue)
-{
-	__skb_queue_purge(&queue->packets);
-	queue->bytes = 0;
+	return qdisc_pkt_len(skb) + port->options.framing_bytes;
 }
 
 #endif
