@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_tests_that_want_the_machine_leave_the_others_their_time(
 def test_what_a_suite_depends_on(suite: str, file: str) -> None:
     assert (ROOT / file).is_file()
     assert file in suites.suites()[suite].files()
+
+
+def test_a_file_that_is_not_committed_yet_is_one_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    for name in ("tést a.py", "made.pyc"):
+        (tmp_path / name).touch()
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    assert sorted(suites.tracked(".")) == [".gitignore", "tést a.py"]
 
 
 def test_what_a_suite_does_not_depend_on() -> None:

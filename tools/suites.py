@@ -122,9 +122,10 @@ def imports() -> tuple[dict[str, Path], grimp.ImportGraph]:
 
 
 def tracked(*places: str) -> list[str]:
-    """Files of the repository below these places."""
-    done = subprocess.run(["git", "ls-files", "--", *places], cwd=ROOT, capture_output=True, text=True, check=True)
-    return [file for file in done.stdout.split("\n") if (ROOT / file).is_file()]
+    """Files of the repository below these places, and those that are to be."""
+    argv = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", *places]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [file for file in done.stdout.split("\0") if (ROOT / file).is_file()]
 
 
 def last(passed: Path) -> float:
