@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from testctl.core.outcome import FlowOutcome, Outcome
 from testctl.metrics import analyse, instruments_agree, recovery
+from testctl.metrics.core.available import counts_alone, timers_alone
 from testctl.records import Records, load_raw
+from testctl.records.schema import ACK, FIN
 from testctl_agent.wire.results import FlowEnd
 
 from controller.tests.support.synthetic import Conversation, bulk, write_point
@@ -200,6 +202,19 @@ def test_of_a_recovery_that_time_stamps_ended_early_only_the_count_is_known(tmp_
         for name in ("recovery_time_mean_ms", "recovery_segments_sent", "prr_out_ratio_max"):
             assert (got[name] == got[name]) is known
         assert ("TCPPartialUndo" in str(found["*"]["counter_mismatches"])) is not known
+
+
+@pytest.mark.parametrize(("again_us", "alone"), [(30_000, False), (0, True)])
+def test_a_kernel_counts_the_timer_of_a_fin_of_a_flow_that_its_host_receives(
+    tmp_path: Path, again_us: int, alone: bool
+) -> None:
+    talk = Conversation()
+    talk.data(1000, 0)
+    for at_us in filter(None, (2000, again_us)):
+        talk.ack(at_us, 1448, flags=ACK | FIN)
+    records = load_raw(write_point(tmp_path, talk.captures()))
+    records.counters["receiver"] = {"snmp": {"Tcp.InSegs": 2}}
+    assert (counts_alone(records, "receiver"), timers_alone(records, "receiver")) == (True, alone)
 
 
 def test_a_timer_that_gave_up_sent_nothing(tmp_path: Path) -> None:

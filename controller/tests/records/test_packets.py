@@ -149,6 +149,23 @@ def test_over_ipv6_a_packet_has_room_for_less(tmp_path: Path) -> None:
     assert column(records, "wire_bytes", "receiver")[-1] == 1440 + 2 * 86
 
 
+def test_small_packets_merged_into_one_that_fits_are_told_by_what_was_sent(tmp_path: Path) -> None:
+    """Not what was sent by what arrived: a longer packet may have been lost."""
+    talk = Conversation()
+    talk.data(100, 0, 724, arrives=False)
+    talk.data(101, 724, 724, arrives=False)
+    captures = talk.captures()
+    merged = frames(1, sport=40000, dport=5001, time_ns=T0_NS + 200_000, seq=1001, ack=78, length=1448)
+    captures["receiver"] = joined([captures["receiver"], merged])
+    records = load_raw(write_point(tmp_path / "merged", captures))
+    assert column(records, "segs", "receiver")[-1] == 2
+    assert column(records, "wire_bytes", "receiver")[-1] == 1448 + 2 * 66
+    lost = Conversation()
+    lost.data(100, 0, 1448, arrives=False)
+    lost.data(101, 0, 724)
+    assert column(load(tmp_path / "lost", lost), "segs", "sender") == [1, 1, 1]
+
+
 def test_merged_packets_at_both_ends_are_cut_by_the_mtu(tmp_path: Path) -> None:
     talk = Conversation()
     talk.data(100, 0, 2 * 8948)

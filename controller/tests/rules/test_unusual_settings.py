@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Linux does under settings and on paths that few plans have, and where each rule begins again to speak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from testctl.records.schema import TCP_LIMITS
+
+from controller.tests.rules.conversation import HELLO, HELLO_B, found
+from controller.tests.rules.test_kernel_state import ACKED, BEGAN, FIRST_ACK, FRTO, LOST, NINE, SPURIOUS
+from controller.tests.rules.traced import FIRST, SENT, burst, events, sample, violations
+
+FLIGHT = HELLO + burst(10000, 0, 9)
+
+
+def test_a_window_has_grown_by_what_one_ack_acknowledged_though_less_than_half_of_it_is_used() -> None:
+    """tcp_is_cwnd_limited(): 10 segments, up to 29 of window, halved once."""
+    text = HELLO + burst(10000, 0, 10) + "20000 a < A ack 10000\n"
+    assert violations("restart-window", text + burst(240_000, 10, 14)) == 0
+    assert violations("restart-window", text + burst(240_000, 10, 15)) == 1
+
+
+@pytest.mark.parametrize(("una", "count"), [(9000, 0), (9001, 1)])
+def test_a_probe_that_was_sent_again_lasts_until_more_than_it_is_acknowledged(una: int, count: int) -> None:
+    """RFC 8985, 7.4.2: until then it is not known which of the two arrived."""
+    text = FLIGHT + "80000 a < A ack 9000 sack 8000:9000\n"
+    probe = "31000 retransmit open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 9 prior 8 delivered 2\n"
+    ack = f"32000 ack open una {una} nxt 12000 cwnd 12 ssthresh 99 pipe 7 prior 9 delivered 3\n"
+    late = f"90000 ack open una {una} nxt 12000 cwnd 12 ssthresh 99 pipe 7 prior 7 delivered 3\n"
+    before = "10000 ack open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 9 prior 9 delivered 2\n"
+    assert violations("tlp-missing", text, trace=before + probe + ack + late) == count
+
+
+@pytest.mark.parametrize(("time", "count"), [(20, 0), (19, 1)])
+def test_a_probe_comes_with_the_rto_of_the_first_segment_if_that_is_sooner(time: int, count: int) -> None:
+    """tcp_schedule_loss_probe(); SRTT is 10 ms."""
+    text = FLIGHT + "95000 a < A ack 9000 sack 8000:9000\n"
+    before = "10000 ack open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 9 prior 9 delivered 2\n"
+    probe = f"{time}000 send open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 9 prior 8 delivered 2\n"
+    late = "90000 ack open una 1000 nxt 9000 cwnd 12 ssthresh 99 pipe 7 prior 7 delivered 3\n"
+    again = late.replace("90000", "75000")
+    assert violations("tlp-missing", text, trace=before + probe + again + late) == count
+
+
+def test_what_was_sent_again_before_a_recovery_may_have_arrived_the_first_time() -> None:
+    """tcp_rack_advance(): its RTT is the original's, and what was sent between is not late by it."""
+    text = ACKED + "{}20400 a < A ack 1000 sack 2000:5000\n" + LOST + "23000 a > A 9000:10000 ack 0\n"
+    first = "21000 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 5 pipe 6 prior 6 delivered 6\n"
+    ack = "22000 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 5 pipe 5 prior 6 delivered 7\n"
+    trace = NINE + FIRST_ACK + BEGAN + first + ack
+    assert violations("rack-pipe", text.format(""), trace=trace) == 1
+    assert violations("rack-pipe", text.format("20200 a > A 1000:2000 ack 0\n"), trace=trace) == 0
+
+
+@pytest.mark.parametrize(("again", "count"), [(23000, 0), (22900, 1)])
+def test_timestamps_show_a_shorter_rtt_where_all_was_sent_again(again: int, count: int) -> None:
+    """tcp_ack_update_rtt(): 3 ms, in ticks of 1 ms; no segment is measured otherwise."""
+    text = FLIGHT.replace("ack 0\n", "ack 0 ts 1010/5000\n").replace("SA ack 0 ts 1010/5000", "SA ack 0 ts 5000/1000")
+    text += "14000 a > A 0:1000 ack 0 ts 1014/5000\n17000 a < A ack 1000 ts 5007/1014\n"
+    text += "20000 a > A 1000:2000 ack 0 ts 1020/5007\n" + "22900 a < A ack 1000 ts 5011/1020 sack 2000:6000\n"
+    text += f"{again} a > A 1000:2000 ack 0 ts 1023/5011\n"
+    assert violations("rack-too-early", text) == count
+
+
+def test_hybla_grows_with_the_rtt() -> None:
+    grows = "20000 ack open una 1000 nxt 9000 cwnd 14 ssthresh 99 pipe 8 prior 9 delivered 2\n"
+    settings = {"a": {"cc": "hybla"}}
+    assert found("growth-per-ack", FIRST, settings=settings, events=events(SENT + grows)).undecided
+    assert violations("growth-per-ack", FIRST, trace=SENT + grows) == 1
+
+
+def test_the_first_ack_raises_bbrs_window_to_four_segments() -> None:
+    """bbr_cwnd_min_target."""
+    text = HELLO + burst(10000, 0, 1) + "20000 a < A ack 1000\n" + burst(20000, 1, 5)
+    assert violations("slow-start-growth", text, initcwnd=1) == 3
+    assert violations("slow-start-growth", text, initcwnd=1, cc="bbr") == 0
+    assert violations("slow-start-growth", text + burst(20000, 6, 1), initcwnd=1, cc="bbr") == 1
+
+
+@pytest.mark.parametrize(("least_us", "ato", "count"), [(5000, 4, 0), (5000, 3, 1), (5000, 5, 1), (200_000, 39, 1)])
+def test_a_delayed_ack_waits_a_tick_less_than_the_least_rto(least_us: int, ato: int, count: int) -> None:
+    """tcp_delack_max()."""
+    settings = {"a": {"kernel": "6.12", "net.ipv4.tcp_rto_min_us": least_us}}
+    taken = sample(time_ns=90_000_000, state=1, ato=1000 * ato, rto=210_000)
+    text = HELLO + "20000 a < PA 0:1000 ack 0\n"
+    assert found("delayed-ack-time", text, settings=settings, samples=taken).count == count
+
+
+@pytest.mark.parametrize(("mss", "count"), [(900, 0), (899, 0), (901, 1), (666, 1)])
+def test_the_last_of_several_merged_segments_may_be_short(mss: int, count: int) -> None:
+    """2000 bytes are 667 to 999 bytes three times, or 900 twice and 200."""
+    taken = sample(time_ns=90_000_000, state=1, rcv_mss=mss, advmss=900)
+    assert found("received-mss", HELLO + "20000 a < A 0:2000 ack 0 segs 3\n", samples=taken).count == count
+
+
+def test_data_for_which_a_smaller_buffer_has_no_space_is_taken_where_nothing_waits() -> None:
+    """tcp_data_queue(): with a window of zero, though all is acknowledged."""
+    talk = HELLO_B + "20000 b < A 0:1000 ack 0\n20000 b > A ack 1000 win 0\n30000 b > A ack 1000 win 20000\n"
+    assert found("window-moves-back", talk, host="b").count == 2
+    assert found("window-moves-back", talk, host="b", options={"receive_buffer_later": "4kB at 15ms"}).count == 0
+
+
+def test_nothing_is_reserved_without_tcp_app_win() -> None:
+    taken = sample(time_ns=15_000_000, state=1, rcv_ssthresh=65_340, advmss=1000)
+    for value, undecided in ((0, True), (31, False)):
+        settings = {"a": {"net.ipv4.tcp_app_win": value}}
+        assert bool(found("receive-reserve", FLIGHT, samples=taken, settings=settings).undecided) is undecided
+
+
+def test_acks_that_overtake_each_other_do_not_tell_what_was_delivered() -> None:
+    text = ACKED + "20500 a < A ack 3000\n{}22000 a < A ack 4000\n"
+    first = "20500 ack open una 3000 nxt 9000 cwnd 11 ssthresh 99 pipe 6 prior 8 delivered 4\n"
+    ack = "22000 ack open una 4000 nxt 9000 cwnd 11 ssthresh 99 pipe 5 prior 8 delivered 4\n"
+    trace = NINE + FIRST_ACK + first + ack
+    assert violations("delivered-count", text.format(""), trace=trace) == 1
+    assert violations("delivered-count", text.format("21000 a < A ack 2000 sack 6000:7000\n"), trace=trace) == 0
+
+
+def test_an_ack_beyond_a_block_of_what_was_sent_again_measures_nothing() -> None:
+    """FLAG_RETRANS_DATA_ACKED: the time stamp is taken instead, in ms."""
+    text = FLIGHT + "20000 a < A ack 1000\n20500 a > A 2000:3000 ack 0\n21000 a < A ack 1000 sack 2000:3000\n"
+    text += "28000 a < A ack 3000\n"
+    acks = "20000 ack open una 1000 nxt 9000 cwnd 12 ssthresh 99 pipe 8 prior 9 delivered 2 srtt 10000\n"
+    acks += "28000 ack open una 3000 nxt 9000 cwnd 12 ssthresh 99 pipe 6 prior 9 delivered 4 srtt {}\n"
+    for srtt in (11000, 19000):
+        assert violations("srtt-follows", text, trace=NINE + acks.format(srtt)) == 0
+        plain = text.replace("20500 a > A 2000:3000 ack 0\n", "")
+        assert violations("srtt-follows", plain, trace=NINE + acks.format(srtt)) == int(srtt == 19000)
+
+
+def test_each_of_two_packets_of_an_instant_may_be_answered_one_of_them_later() -> None:
+    """A compressed SACK."""
+    talk = HELLO_B + "20000 b < A 1000:2000 ack 0\n20000 b < A 3000:4000 ack 0\n20000 b > A ack 0 sack 1000:2000\n"
+    talk += "20150 b > A ack 0 sack 3000:4000,1000:2000\n{}900000 b < A\n"
+    assert found("acks-per-segment", talk.format(""), host="b").count == 0
+    more = "20300 b > A ack 0 sack 3000:4000,1000:2000\n"
+    assert found("acks-per-segment", talk.format(more), host="b").count == 1
+
+
+def test_what_a_peer_that_prunes_makes_of_a_sender_is_not_judged() -> None:
+    """RFC 2018, 8: SACK blocks that do not hold look like losses without any evidence."""
+    pruned: dict[str, Any] = {"counters": {"b": {"snmp": {"TcpExt.OfoPruned": 1}}}}
+    text = FLIGHT + "21000 a > A 0:1000"
+    assert found("rtx-without-evidence", text).count == 1
+    assert found("rtx-without-evidence", text, **pruned).undecided
+    assert found("growth-per-ack", FIRST, events=events(SENT), **pruned).undecided
+
+
+@pytest.mark.parametrize(("limit", "count"), [("cwnd", 1), ("application", 0), ("send_buffer", 0)])
+def test_a_sender_whose_queue_is_empty_sends_again_what_was_lost(limit: str, count: int) -> None:
+    """tcp_process_loss(): what the kernel says after the retransmission."""
+    line = next(line for line in FRTO.splitlines() if line.startswith("250000 retransmit"))
+    trace = FRTO.replace(line, f"{line} limited {TCP_LIMITS.index(limit)}")
+    assert violations("frto-new-data", SPURIOUS, trace=trace) == count
+
+
+def test_a_timestamp_behind_a_burst_may_be_ahead_by_the_pace_before_the_last() -> None:
+    """The last burst left as soon as an ACK came, the one before by its pace."""
+    hello = HELLO.replace("a > S win 64000", "a > S win 64000 ts 1000/0")
+    talk = hello.replace("a > A ack 0", "a > A ack 0 ts 1010/5000") + "10000 a > A 0:1000 ack 0 ts 1010/5000\n"
+    talk += "14000 a > A 1000:2000 ack 0 ts 1014/5000\n14100 a > A 2000:3000 ack 0 ts 1014/5000\n"
+    assert found("timestamp-clock", talk + "14200 a > A ack 0 ts 1022/5000").count == 0
+    assert found("timestamp-clock", talk + "14200 a > A ack 0 ts 1030/5000").count == 1
+
+
+def test_a_window_that_stays_is_rounded_up() -> None:
+    """tcp_select_window(): by less than the 128 bytes that all windows are multiples of."""
+    talk = HELLO_B + "20000 b < A 0:1000 ack 0\n20000 b > A ack 1000 win 5120\n30000 b < A 1000:64000 ack 0 segs 63\n"
+    talk += "30000 b > A ack 64000 win 1024\n31000 b < A 64000:64400 ack 0\n31000 b > A ack 64400 win {}\n"
+    assert found("silly-window-offered", talk.format(640), host="b").count == 0
+    assert found("silly-window-offered", talk.format(896), host="b").count == 1
