@@ -97,6 +97,13 @@ def test_a_threshold_and_a_buffer_that_never_meet() -> None:
     assert load("['left:right', ecn_threshold, 10kB]", "['left:right', buffer, none]")
 
 
+def test_more_connections_that_swap_than_a_switch_holds_packets_of() -> None:
+    requests = ("[bulk, requests, 65]", "[bulk, every, 1ms]", "[bulk, sizes, 1kB]")
+    (line,) = refused("[left, fate, 'swap data 1 of bulk; swap data 3 of bulk']", *requests)
+    assert line == "<plan>:4:18: switch left, fate: want at most 64 connections with a swap; got 65"
+    assert load("[left, fate, 'swap data 1 of bulk']", "[bulk, connections, 64]", *requests)
+
+
 def test_more_ranges_than_the_switch_has_room_for() -> None:
     many = ",".join(str(2 * n) for n in range(1, 202))
     assert load(f"[left, fate, 'drop data {many} of bulk']")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from testctl_agent.spec import ecmp
 from testctl_agent.spec.ecmp import BROADCAST, Stations, devices_of
 from testctl_agent.spec.errors import ApplyError
-from testctl_agent.spec.fate import LAST, Fate
+from testctl_agent.spec.fate import LAST, MAX_SWAPS, Fate
 from testctl_agent.spec.flows import MAX_CONNECTIONS, Connection, flow_id
 from testctl_agent.spec.loss import rule_of
 from testctl_agent.switch.drivers.driver import Entry, Exact, Key, Range, Ternary
@@ -34,7 +34,7 @@ DRAWN = {"duplicate": "duplicating.drawn", "corrupt": "corrupting.drawn", "corru
 """Tables of changes at a rate."""
 
 SIZES = {"forward": 1024, "member": 256, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
-         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, **dict.fromkeys(DRAWN.values(), 4097), "swap": 64,
+         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, **dict.fromkeys(DRAWN.values(), 4097), "swap": MAX_SWAPS,
          "ecn": 512}  # fmt: skip
 """Rows of each table."""
 

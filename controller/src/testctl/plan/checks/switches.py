@@ -104,6 +104,9 @@ def _room(setters: Setters, points: Sequence[Point], assignments: Sequence[Assig
             if max(rows, every) > fate.MAX_ROWS:
                 want = f"at most {fate.MAX_ROWS} ranges, counted for each connection"
                 problems.add(place, f"{who}: want {want}; got {max(rows, every)}")
+            swaps = sum(parallel.get(flow, 0) for flow in {rule.flow for rule in rules if rule.action == "swap"})
+            if swaps > fate.MAX_SWAPS:
+                problems.add(place, f"{who}: want at most {fate.MAX_SWAPS} connections with a swap; got {swaps}")
 
 
 def _thresholds(
