@@ -148,8 +148,10 @@ def test_what_a_peer_that_prunes_makes_of_a_sender_is_not_judged() -> None:
     assert found("growth-per-ack", FIRST, events=events(SENT), **pruned).undecided
 
 
-@pytest.mark.parametrize(("limit", "count"), [("cwnd", 1), ("application", 0), ("send_buffer", 0)])
-def test_a_sender_whose_queue_is_empty_sends_again_what_was_lost(limit: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("limit", "count"), [("cwnd", 1), ("application", 0), ("send_buffer", 0), ("receiver_window", 0)]
+)
+def test_a_sender_with_nothing_new_that_fits_sends_again_what_was_lost(limit: str, count: int) -> None:
     """tcp_process_loss(): what the kernel says after the retransmission."""
     line = next(line for line in FRTO.splitlines() if line.startswith("250000 retransmit"))
     trace = FRTO.replace(line, f"{line} limited {TCP_LIMITS.index(limit)}")
@@ -171,3 +173,24 @@ def test_a_window_that_stays_is_rounded_up() -> None:
     talk += "30000 b > A ack 64000 win 1024\n31000 b < A 64000:64400 ack 0\n31000 b > A ack 64400 win {}\n"
     assert found("silly-window-offered", talk.format(640), host="b").count == 0
     assert found("silly-window-offered", talk.format(896), host="b").count == 1
+
+
+@pytest.mark.parametrize(("time", "count"), [(31, 0), (30, 1)])
+def test_a_probe_may_leave_behind_duplicate_acks(time: int, count: int) -> None:
+    """Without RACK its timer goes on: tcp_schedule_loss_probe(); SRTT is 10 ms."""
+    acks = "20000 ack disorder una 0 nxt 9000 cwnd 7 ssthresh 99 pipe 7 prior 8 delivered 3\n"
+    probe = f"{time}000 send disorder una 0 nxt 10000 cwnd 7 ssthresh 99 pipe 8 prior 7 delivered 3\n"
+    settings = {"kernel": "6.12", "net.ipv4.tcp_recovery": 0}
+    assert violations("limited-transmit", FLIGHT, trace=NINE + acks + probe, **settings) == count
+    again = probe.replace("nxt 10000", "nxt 11000")
+    assert violations("limited-transmit", FLIGHT, trace=NINE + acks + again, **settings) == 1
+
+
+@pytest.mark.parametrize(("time", "count"), [(735, 1), (736, 0)])
+def test_an_rto_is_of_what_timestamps_measure_too(time: int, count: int) -> None:
+    """tcp_ack_update_rtt(): of 100 ms the RTO is 300 ms, with 20 ms of what was sent again 320, less a tick of 4."""
+    hello = "0 a > S ts 1000/0\n100000 a < SA ack 0 ts 5000/1000\n100000 a > A ack 0 ts 1100/5000\n"
+    text = hello + "100000 a > A 0:1000 ack 0 ts 1100/5000\n400000 a > A 0:1000 ack 0 ts 1400/5000\n"
+    text += "420000 a < A ack 1000 ts 5100/1400\n420000 a > A 1000:2000 ack 0 ts 1420/5100\n"
+    text += "420000 a > A 2000:3000 ack 0 ts 1420/5100\n"
+    assert violations("rto-by-rtt", text + f"{time}000 a > A 1000:2000 ack 0 ts 1999/5100\n") == count

@@ -43,7 +43,7 @@ MAX_ROWS = 256
 """Ranges of all connections together, and so for every: the size of the program's tables."""
 
 MAX_SWAPS = 64
-"""Connections that may swap packets, each of which holds one back."""
+"""Connections that may swap packets: each holds one back."""
 
 MIN_RATE = 2.0**-32
 """Losses are decided by comparing 32 bits of a hash."""

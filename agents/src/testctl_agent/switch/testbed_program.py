@@ -34,8 +34,8 @@ DRAWN = {"duplicate": "duplicating.drawn", "corrupt": "corrupting.drawn", "corru
 """Tables of changes at a rate."""
 
 SIZES = {"forward": 1024, "member": 256, "connection4": 4097, "connection6": 4097, "classify4": 256, "classify6": 256,
-         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, **dict.fromkeys(DRAWN.values(), 4097), "swap": MAX_SWAPS,
-         "ecn": 512}  # fmt: skip
+         "fate": 256, "every": 256, "loss": 4097, "reorder": 4097, **dict.fromkeys(DRAWN.values(), 4097),
+         "swap": MAX_SWAPS, "ecn": 512}  # fmt: skip
 """Rows of each table."""
 
 FORWARDING_TABLES = ("forward", "member")

@@ -12,7 +12,7 @@ from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import RECOVERY, Events
 
 _SOON = 10
-_NOTHING_NEW = [TCP_LIMITS.index(limit) for limit in ("application", "send_buffer")]
+_NOTHING_NEW = [TCP_LIMITS.index(limit) for limit in ("application", "send_buffer", "receiver_window")]
 
 SPEC = RuleSpec(
     name="frto-new-data",

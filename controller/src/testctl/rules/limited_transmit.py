@@ -39,7 +39,9 @@ def check(trace: Trace) -> Found:
     outstanding = (events["snd_nxt"] - events["snd_una"]) // trace.mss
     calm = np.asarray(events["state"] == DISORDER)
     fin = np.isin(events["snd_nxt"], trace.end[trace.out & trace.has(FIN)]) & (kernel(trace) < (6, 12))
+    # A tail loss probe, whose timer began before, adds one.
+    probe = events["time_ns"] - events.before("time_ns") > 1000 * events["srtt_us"]
     return events.where(
-        events.kind("send") & calm & (outstanding > events["cwnd"] + 2 + fin),
+        events.kind("send") & calm & (outstanding > events["cwnd"] + 2 + fin + probe),
         lambda at: f"{outstanding[at]} segments outstanding; the window is {events['cwnd'][at]}",
     )

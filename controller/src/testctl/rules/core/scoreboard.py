@@ -301,11 +301,15 @@ class Scoreboard:
 
     @cached_property
     def rtt_min(self) -> Ints:
-        """The shortest RTT measured, in ns; 0: none yet.  Where all was sent again the timestamp's counts, in ms."""
-        shown = np.where(self.latest_samples < 0, self._echoes, -1)
-        latest = np.where(shown >= 0, np.maximum(shown // _TICK_NS, 1) * _TICK_NS, self.latest_samples)
+        """The shortest RTT measured, in ns; 0: none yet."""
+        latest = self._or_stamped(self.latest_samples)
         least = self.trace.highest(-latest, latest >= 0)
         return np.where(least > -(1 << 42), -least, 0)
+
+    def _or_stamped(self, samples: Ints) -> Ints:
+        """Where all that is acknowledged was sent again Linux takes the timestamp's RTT, in whole ms."""
+        shown = np.where(samples < 0, self._echoes, -1)
+        return np.where(shown >= 0, np.maximum(shown // _TICK_NS, 1) * _TICK_NS, samples)
 
     @cached_property
     def rtt_max(self) -> Ints:
@@ -347,9 +351,13 @@ class Scoreboard:
         una, ack = (below[search(self.edges, numbers + trace.apart)] for numbers in (trace.una, trace["ack"]))
         return np.asarray(self.acks & (trace["ack"] > trace.una) & (ack > una))
 
+    @cached_property
+    def _stamped_samples(self) -> Ints:
+        return self._or_stamped(self.samples)
+
     def estimate(self, row: int) -> tuple[float, float]:
         """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample."""
-        before = self.samples[self.trace.first[row] : row]
+        before = self._stamped_samples[self.trace.first[row] : row]
         values = before[before >= 0][-_SAMPLES:].tolist()
         if not values:
             return 0.0, 0.0
