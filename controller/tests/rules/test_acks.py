@@ -100,7 +100,7 @@ def test_packets_that_came_while_much_was_read_are_acknowledged_behind_it() -> N
         20100 b < A 0:1000 ack 0
         20100 b > A ack 4001000
         20110 b < A 4001000:4003000 ack 0 segs 2
-        {} b > A ack 4003000
+        {} b > A ack 4003000 win 65537
         """
     )
     assert found("ack-every-second-segment", talk.format(20600), host="b").count == 0

@@ -194,3 +194,11 @@ def test_an_rto_is_of_what_timestamps_measure_too(time: int, count: int) -> None
     text += "420000 a < A ack 1000 ts 5100/1400\n420000 a > A 1000:2000 ack 0 ts 1420/5100\n"
     text += "420000 a > A 2000:3000 ack 0 ts 1420/5100\n"
     assert violations("rto-by-rtt", text + f"{time}000 a > A 1000:2000 ack 0 ts 1999/5100\n") == count
+
+
+@pytest.mark.parametrize(("window", "time", "count"), [(50000, 21, 0), (50000, 22, 1), (50001, 21, 1)])
+def test_an_ack_waits_for_an_application_whose_turn_has_not_come(window: int, time: int, count: int) -> None:
+    """__tcp_ack_snd_check(): where the window would shrink; a millisecond is no delayed ACK."""
+    talk = HELLO_B + "20000 b < A 0:1000 ack 0\n20000 b > A ack 1000 win 50000\n20000 b < A 1000:3000 ack 0 segs 2\n"
+    talk += f"{time}000 b > A ack 3000 win {window}\n900000 b < A\n"
+    assert found("ack-every-second-segment", talk, host="b").count == count

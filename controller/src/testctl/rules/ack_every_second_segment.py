@@ -30,8 +30,10 @@ def check(trace: Trace) -> Found:
         return NOTHING
     owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss) & ~trace.refused
     answer = trace.reached(trace["ack"], trace.acks, there - 2 * mss + 1, owed)
+    # Of a window that does not grow all is in use: an application that gets its turn later holds the ACK back.
+    held = (answer >= 0) & (trace["window"][answer] <= trace["window"][trace.latest(trace.acks)])
     return where(
-        trace.late(owed, answer, trace.at_once_ns),
+        trace.late(owed & ~held, answer, trace.at_once_ns) | trace.late(owed & held, answer, 10 * trace.at_once_ns),
         lambda row: f"received up to {there[row]} and had acknowledged {trace.acked[row]}; segments have {mss} bytes",
         answer,
     )
