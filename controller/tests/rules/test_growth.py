@@ -10,6 +10,8 @@ import pytest
 from controller.tests.rules.conversation import HELLO, found
 from controller.tests.rules.traced import FIRST, SENT, burst, events, violations
 
+_ACK = "20000 ack open una 2000 nxt 9000 cwnd {} ssthresh 99 pipe 7 prior 9 delivered 3\n"
+
 
 def test_the_initial_window_is_ten_segments() -> None:
     """RFC 6928, 2."""
@@ -68,6 +70,15 @@ def test_slow_start_adds_a_segment_for_each_acknowledged() -> None:
     text = HELLO + burst(10000, 0, 10) + "20000 a < A ack 2000\n"
     assert violations("slow-start-growth", text + burst(20000, 10, 4)) == 0
     assert violations("slow-start-growth", text + burst(20000, 10, 5)) == 1
+
+
+@pytest.mark.parametrize(("rtt", "cc", "most"), [(50, "hybla", 8), (50, "reno", 4), (20, "hybla", 4)])
+def test_hybla_adds_more_for_each_segment_the_longer_the_rtt(rtt: int, cc: str, most: int) -> None:
+    """2^(RTT / 25 ms) - 1: hybla_cong_avoid()."""
+    text = f"0 a > S\n{rtt}000 a < SA ack 0\n{rtt}000 a > A ack 0\n" + burst(rtt * 1000, 0, 10)
+    text += f"{2 * rtt}000 a < A ack 2000\n"
+    assert violations("slow-start-growth", text + burst(2000 * rtt, 10, most), cc=cc) == 0
+    assert violations("slow-start-growth", text + burst(2000 * rtt, 10, most + 1), cc=cc) == 1
 
 
 def test_the_window_is_reduced_after_an_idle_time() -> None:
@@ -130,6 +141,22 @@ def test_the_window_grows_by_what_is_acknowledged(cwnd: int, state: str, count: 
     """RFC 5681, 3.1, by the bytes of RFC 3465."""
     ack = f"20000 ack {state} una 2000 nxt 9000 cwnd {cwnd} ssthresh 99 pipe 7 prior 9 delivered 3\n"
     assert violations("growth-per-ack", FIRST, trace=SENT + ack) == count
+
+
+@pytest.mark.parametrize(("cwnd", "ssthresh", "count"), [(13, 12, 0), (14, 12, 1), (13, 13, 1)])
+def test_above_ssthresh_the_window_grows_by_what_was_acknowledged_before_too(
+    cwnd: int, ssthresh: int, count: int
+) -> None:
+    """By a segment: tcp_cong_avoid_ai()."""
+    sent, ack = (line.replace("ssthresh 99", f"ssthresh {ssthresh}") for line in (SENT, _ACK))
+    assert violations("growth-per-ack", FIRST, trace=sent + ack.format(cwnd)) == count
+
+
+@pytest.mark.parametrize(("cc", "cwnd", "count"), [("nv", 4, 0), ("nv", 5, 1), ("reno", 4, 1)])
+def test_nv_has_two_segments_at_least(cc: str, cwnd: int, count: int) -> None:
+    """tcpnv_acked(): before it grows."""
+    sent = SENT.replace("cwnd 10", "cwnd 1")
+    assert violations("growth-per-ack", FIRST, trace=sent + _ACK.format(cwnd), cc=cc) == count
 
 
 @pytest.mark.parametrize(("ssthresh", "count"), [(99, 1), (100, 0)])

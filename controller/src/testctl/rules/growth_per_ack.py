@@ -17,9 +17,12 @@ SPEC = RuleSpec(
     needs=("tcp_events",),
     quote="we RECOMMEND that TCP implementations increase cwnd, per: cwnd += min (N, SMSS)",
     linux="By all that the ACK acknowledges, as RFC 3465 counts, without its limit of two segments: tcp_slow_start(), "
-    "since 3.13 (9f9843a751d0). When D-SACK blocks show that a reduction was wrong the window is what it was before: "
-    "tcp_try_undo_dsack().",
+    "since 3.13 (9f9843a751d0). Above ssthresh by a segment more, for those acknowledged before: tcp_cong_avoid_ai(). "
+    "nv raises its window to two segments first: tcpnv_acked(). When D-SACK blocks show that a reduction was wrong the "
+    "window is what it was before: tcp_try_undo_dsack().",
 )
+_NV_LEAST = 2
+"""nv_min_cwnd, segments."""
 
 
 def check(trace: Trace) -> Found:
@@ -33,9 +36,13 @@ def check(trace: Trace) -> Found:
     reduces = (events["state"] > DISORDER) & (events.before("state") <= DISORDER) & events.follows
     last = np.maximum.accumulate(np.where(reduces, np.arange(len(events)), -1)) if len(events) else reduces
     calm &= (last < 0) | (events["conn"][last] != events["conn"]) | (events["cwnd"] != events.before("cwnd")[last])
-    growth = events["cwnd"] - events.before("cwnd")
+    was = events.before("cwnd")
+    growth = events["cwnd"] - was
     delivered = events.delivered
+    most = delivered + (events["cwnd"] > events["ssthresh"])
+    if trace.cc == "nv":
+        most += np.maximum(_NV_LEAST - was, 0)
     return events.where(
-        events.kind("ack") & calm & (growth > delivered),
+        events.kind("ack") & calm & (growth > most),
         lambda at: f"the window grew by {growth[at]} segments to {events['cwnd'][at]}; {delivered[at]} were delivered",
     )

@@ -21,10 +21,13 @@ SPEC = RuleSpec(
     "acknowledges new data.",
     linux="A segment for each segment acknowledged, as RFC 3465 counts, without its limit of two for an ACK: "
     "tcp_slow_start(), since 3.13. A tail loss probe adds a segment, and so does one with a FIN, in 6.1, no longer in "
-    "6.12: tcp_cwnd_test().",
+    "6.12: tcp_cwnd_test(). Hybla adds 2^(RTT / 25 ms) - 1 segments, if the RTT is longer than that: "
+    "hybla_cong_avoid().",
 )
 _BBR_LEAST = 4
 """Segments that an ACK raises BBR's window to at least (bbr_cwnd_min_target)."""
+_RTT0_NS = 25_000_000
+"""Hybla grows as Reno does over this RTT."""
 
 
 def check(trace: Trace) -> Found:
@@ -44,10 +47,14 @@ def check(trace: Trace) -> Found:
         at = at[(sent[at] - window) * trace.mss > 2 * (np.minimum(una, trace.nxt[at]) - 1)]
     acked = trace.sparse(at, segments(trace, np.maximum(trace.una[at], 0), at))
     flight = trace.sparse(at, sent[at] - acked[at])
-    broken = trace.sparse(at, flight[at] > window + acked[at])
+    most = window + acked
+    if trace.cc == "hybla":
+        rtt = np.maximum(board.rtt_max, board.rtt_echoed)[at] + trace.at_once_ns
+        most[at] += (acked[at] * np.maximum(np.exp2(np.minimum(rtt / _RTT0_NS, 17)) - 2, 0)).astype(np.int64)
+    broken = trace.sparse(at, flight[at] > most[at])
     if not broken.any():
         return NOTHING
-    probe = (flight == window + acked + 1) & beyond(trace)
+    probe = (flight == most + 1) & beyond(trace)
     return where(
         broken & ~probe,
         lambda row: f"{flight[row]} segments in flight after {acked[row]} were acknowledged",
