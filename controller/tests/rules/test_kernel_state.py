@@ -303,6 +303,13 @@ def test_counters_that_packets_cannot_show_are_not_judged() -> None:
     assert counted(RETRANS | {"TcpExt.OfoPruned": 1}).undecided
 
 
+@pytest.mark.parametrize(("arrival", "count"), [(1359500, 0), (1320000, 1)])
+def test_an_ack_sent_as_data_is_read_is_not_a_delayed_one(arrival: int, count: int) -> None:
+    """tcp_cleanup_rbuf(): the timer runs for 40 ms."""
+    text = COUNTED.replace("1320000 a <", f"{arrival} a <")
+    assert not counted({"TcpExt.DelayedACKs": count}, text=text).count
+
+
 def test_what_other_connections_of_a_host_count_is_not_the_flows() -> None:
     """The client of iperf3 has one more, by which it is controlled."""
     trace = trace_of(records(COUNTED, counters={}), "f", 0)

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 from testctl.records.schema import ACK, CE, FIN, SYN, Bools
+from testctl.rules.core.sender import TICK_NS, rto_min_ns
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, Violation, undecided
 from testctl.rules.core.trace import Trace, trace_of
 from testctl.rules.core.windows import Events
@@ -24,6 +25,7 @@ SPEC = RuleSpec(
     linux="Judged once for each host, with its first flow, in virtual time.",
 )
 _ECT0 = 2
+_ATO_MIN_NS = 40_000_000
 _IPV6 = 14 + 40 + 20
 """Bytes of headers from which a bare ACK is of IPv6, whose packets are counted apart."""
 
@@ -68,6 +70,10 @@ def _shown(trace: Trace) -> Counter[str]:
     closed, before = trace["window"][at] == 0, trace["window"][trace.latest(acks)[at]] == 0
     waited = trace["time_ns"] - trace["time_ns"][np.maximum(trace.latest(~out), 0)]
     delayed = out & trace.pure_ack & (waited >= trace.at_once_ns) & (trace["ack"] > trace.acked)
+    # The timer had run since the first that was not acknowledged came; an application that reads sends ACKs too.
+    since = trace.reached(trace.arrived_to, ~out, trace.acked + 1)
+    least = min(_ATO_MIN_NS, rto_min_ns(trace)) - TICK_NS
+    delayed &= trace["time_ns"] - trace["time_ns"][np.maximum(since, 0)] >= least
     again = out & syn & (trace.latest(out & syn) >= 0)
     fin = trace.has(FIN)
     over = (trace.latest(out & fin) >= 0) & (trace.latest(~out & fin) >= 0) & (trace.una >= trace.nxt)
