@@ -210,6 +210,21 @@ def test_nagle_lets_a_loss_probe_pass_and_what_has_data_behind_it() -> None:
     assert found("nagle", talk.format(45000, "46000 a > A 1200:2200 ack 0"), options=on).count == 0
 
 
+def test_nagle_lets_a_loss_probe_pass_by_the_rtt_that_was_known() -> None:
+    """Two of the SYN's, however long later ones are."""
+    talk = HELLO + "20000 a > PA 0:100 ack 0\n{} a > PA 100:200 ack 0\n100000 a < A ack 200\n"
+    talk += "100000 a > A 200:1200 ack 0\n"
+    on = {"nodelay": False}
+    assert found("nagle", talk.format(39000), options=on).count == 1
+    assert found("nagle", talk.format(41000), options=on).count == 0
+
+
+def test_nagle_knows_no_size_of_segments_where_the_path_mtu_falls() -> None:
+    talk = HELLO + "20000 a > A 0:1000 ack 0\n"
+    icmp = {"a": {"snmp": {"Icmp.InDestUnreachs": 1}}}
+    assert "path MTU" in found("nagle", talk, options={"nodelay": False}, counters=icmp).undecided
+
+
 def test_nagle_lets_new_data_pass_that_asks_whether_a_timeout_was_spurious() -> None:
     """RFC 5682, 2.1, step 2b."""
     talk = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import ACK, FIN, Bools, Ints
+from testctl.records.schema import FIN
+from testctl.rules.core.sender import beyond
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -14,7 +15,7 @@ SPEC = RuleSpec(
     must="Where Nagle's algorithm is on, no small segment is sent while a small segment is unacknowledged.",
     source="RFC 9293, 3.7.4",
     level="SHOULD",
-    needs=("order",),
+    needs=("order", "mtu"),
     quote="If there is unacknowledged data (i.e., SND.NXT > SND.UNA), then the sending TCP endpoint buffers all user "
     "data until the outstanding data has been acknowledged or until the TCP endpoint can send a full-sized segment",
     linux="It waits for small segments alone, not for full-sized ones (Minshall's variant, tcp_minshall_check(), since "
@@ -48,19 +49,10 @@ def check(trace: Trace) -> Found:
     before = trace.latest(trace.out & trace.data)
     answers_timeout = (before >= 0) & trace.board.again[before]
     return where(
-        small & waiting & last & ~trace.has(FIN) & ~answers_timeout & ~_probes(trace, fresh, end),
+        small & waiting & last & ~trace.has(FIN) & ~answers_timeout & ~beyond(trace),
         lambda row: (
             f"sends {trace['length'][row]} bytes, which end in a small segment, while that up to "
             f"{trace.highest(end, small)[row]} is unacknowledged"
         ),
         lambda: trace.latest(small),
     )
-
-
-def _probes(trace: Trace, fresh: Bools, end: Ints) -> Bools:
-    """Rows that a loss probe's timer may have sent: nothing came or left for two of the least round-trip times."""
-    time = trace["time_ns"]
-    answer = trace.reached(trace["ack"], ~trace.out & trace.has(ACK), end)
-    times = (time[answer] - time)[fresh & (answer >= 0)]
-    quiet = time - time[trace.latest(np.ones(len(trace), np.bool_))]
-    return np.asarray(quiet >= 2 * (times.min() if len(times) else 0))
