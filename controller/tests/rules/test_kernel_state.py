@@ -436,6 +436,16 @@ def test_new_data_leaves_at_the_pace(old: str, new: str, wrong: int) -> None:
     assert count("pacing", FIRST, trace=PACED.replace(old, new)) == wrong
 
 
+@pytest.mark.parametrize(("probing", "size", "wrong"), [(0, 1342, 2), (2, 1342, 0), (2, 1000, 2)])
+def test_a_probe_of_the_path_mtu_is_not_paced(probing: int, size: int, wrong: int) -> None:
+    """tcp_write_xmit()."""
+    probe, then = 3000 + size, 4000 + size
+    trace = PACED.replace("20000 send open una 0 nxt 4000", f"12100 send open una 0 nxt {probe}")
+    trace += f"12200 send open una 0 nxt {then} cwnd 10 pipe 5 prior 4 delivered 1 limited {PACE} rate 8000000"
+    settings = {"net.ipv4.tcp_mtu_probing": probing}
+    assert count("pacing", FIRST, trace=trace, **settings) == wrong
+
+
 @pytest.mark.parametrize(("window", "wrong"), [(5000, 1), (4999, 0)])
 def test_tso_may_wait_for_space_in_the_receive_window_too(window: int, wrong: int) -> None:
     assert count("pacing", FIRST.replace("SA ack 0 win 64000", f"SA ack 0 win {window}"), trace=PACED) == wrong

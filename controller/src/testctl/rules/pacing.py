@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import TCP_LIMITS
+from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import OPEN, Events
@@ -18,7 +19,8 @@ SPEC = RuleSpec(
     level="Linux",
     needs=("start", "order", "tcp_events"),
     quote="take into account OS jitter",
-    linux="Earlier by what the last packet left too late.",
+    linux="Earlier by what the last packet left too late. A probe of the path's MTU, which is larger, leaves at once: "
+    "tcp_write_xmit().",
 )
 _ROUNDED_NS = 2_000
 
@@ -35,6 +37,9 @@ def check(trace: Trace) -> Found:
     held = calm & space & (rate > 0) & (events["limited_by"] == TCP_LIMITS.index("pacing"))
     nxt = events["snd_nxt"]
     held &= events.offered(held) - nxt >= 2 * (nxt - events.before("snd_nxt"))
+    size = (nxt - events.before("snd_nxt")) / np.maximum(events.sent, 1)
+    probe = send & (size > before(size[events.last(send)])) & bool(sysctl(trace, "tcp_mtu_probing", 0))
+    calm &= ~probe & ~before(probe)
     wrong = before(held) & calm & (took > 0) & ((took > due + _ROUNDED_NS) | (took < due / 2 - _ROUNDED_NS))
     return events.where(
         wrong, lambda at: f"sends {took[at] / 1000:.1f} us after the last time; {due[at] / 1000:.1f} us are its pace"
