@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
 from testctl.rules.core.spec import Found
 
 from controller.tests.rules import conversation
@@ -140,6 +141,22 @@ def test_tsval_is_copied_to_ts_recent_if_the_segment_began_at_the_last_ack_that_
     )
     assert found("timestamp-echo", gap.format(1010), host="b").count == 0
     assert found("timestamp-echo", gap.format(1020), host="b").count == 1
+
+
+@pytest.mark.parametrize(("dsack", "echoed", "count"), [("", 1020, 0), (" sack 1000:2000", 1020, 1), ("", 1021, 1)])
+def test_a_segment_that_came_twice_began_at_the_ack_of_the_first(dsack: str, echoed: int, count: int) -> None:
+    """RFC 7323, 4.3: it is answered by D-SACK."""
+    talk = (
+        STAMPS_B
+        + f"""
+        20000 b < A 0:1000 ack 0 ts 1010/5000
+        21000 b < A 1000:2000 ack 0 ts 1020/5000
+        21000 b < A 1000:2000 ack 0 ts 1020/5000
+        21000 b > A ack 2000 ts 5016/1010{dsack}
+        21000 b > A ack 2000 ts 5016/{echoed} sack 1000:2000
+    """
+    )
+    assert found("timestamp-echo", talk, host="b").count == count
 
 
 def test_what_tcp_processed_behind_an_ack_that_was_on_its_way_began_at_that_ack() -> None:

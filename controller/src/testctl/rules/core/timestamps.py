@@ -42,6 +42,9 @@ class Timestamps:
         # An ACK that leaves an arrival out was sent before TCP processed it: the ACK counts too, for what follows.
         later = trace.reached(ack, acks, trace["seq"])
         waits = self._arrives & (later > np.arange(len(trace))) & (ack[later] < trace.end)
+        # So does one that came again: an ACK without its D-SACK block was sent before.
+        again = self._arrives & trace.repeated & (later > np.arange(len(trace)))
+        waits |= again & (trace["sack1_start"][later] != trace["seq"])
         processed = np.full(len(trace), NEVER)
         np.maximum.at(processed, later[waits], trace.stamp[waits])
         if trace.dctcp:
