@@ -271,6 +271,17 @@ def test_a_probe_waits_for_two_rtts() -> None:
     assert violations("tlp-too-early", FLIGHT + "31000 a > A 5000:6000") == 0
 
 
+@pytest.mark.parametrize(("echo", "count"), [(2000, 0), (1900, 1)])
+def test_a_probe_waits_for_rtts_that_timestamps_show_of_what_was_sent_again(echo: int, count: int) -> None:
+    """tcp_ack_update_rtt()."""
+    text = "0 a > S win 64000 ts 1000/0\n900000 a < SA ack 0 win 64000 ts 9000/1000\n900000 a > A ack 0 ts 1900/9000\n"
+    again = "".join(f"{{}} a > A {n}000:{n + 1}000 ack 0 ts {{}}/9000\n" for n in range(24))
+    text += again.format(*[900000, 1900] * 24) + again.format(*[2000000, 2000] * 24)
+    text += "".join(f"20{n + 10}000 a < A ack {n}000 ts 9010/{echo}\n" for n in range(1, 25))
+    text += "2040000 a > A 24000:25000 ack 0 ts 2040/9010\n2040000 a > A 25000:26000 ack 0 ts 2040/9010\n"
+    assert violations("tlp-too-early", text + "2200000 a > A 25000:26000 ack 0 ts 2200/9010\n") == count
+
+
 def test_a_single_segment_waits_for_a_delayed_ack_too() -> None:
     """RFC 8985, 7.2."""
     alone = HELLO + "10000 a > A 0:1000 ack 0\n{} a > A 0:1000"
