@@ -13,12 +13,13 @@ from testctl.core.routes import SEED
 from testctl.plan.model import Plan
 from testctl.plan.unlimited import unlimited_flows
 
+_MTU, _ETHERNET = 1500, 14
 _BPS = re.compile(r"([0-9.]+)\s*([kMG])bps")
 
 
 def remarks(plan: Plan) -> list[str]:
     """A sentence for each, with its place."""
-    return [*unlimited_flows(plan), *_bits(plan), *_seeds(plan)]
+    return [*unlimited_flows(plan), *_bits(plan), *_seeds(plan), *_buffers(plan)]
 
 
 def _bits(plan: Plan) -> Iterator[str]:
@@ -39,4 +40,23 @@ def _seeds(plan: Plan) -> Iterator[str]:
             yield (
                 f"{assignment.place}: {assignment.key}: topology {plan.topology.name} has one way between any two "
                 "hosts, so this changes nothing (docs/plans.md has those with several)"
+            )
+
+
+def _buffers(plan: Plan) -> Iterator[str]:
+    """A buffer that holds no full-sized packet: it drops each, also while nothing waits."""
+    for assignment in plan.assignments:
+        small = [
+            (int(size), mtu + _ETHERNET)
+            for point in plan.points
+            for target in assignment.targets
+            if target.param == "buffer"
+            and (size := point.settings.get(target.entity, {}).get("buffer")) not in (None, "none")
+            for mtu in [max(int(of.get("mtu", _MTU)) for of in point.settings.values())]
+            if int(size) < mtu + _ETHERNET
+        ]
+        if small:
+            yield (
+                f"{assignment.place}: {assignment.key}: a buffer of {small[0][0]} bytes holds no packet of {small[0][1]}, "
+                "the MTU and Ethernet's header, so that each of them is dropped"
             )
