@@ -172,6 +172,22 @@ def test_what_a_window_leaves_behind_full_segments_is_sent_with_them() -> None:
     assert found("silly-window-sent", talk.format(25000)).count == 1
 
 
+def test_a_full_sized_segment_has_half_of_the_largest_window_at_most() -> None:
+    talk = (
+        HELLO.replace("64000", "2000")
+        + """
+        20000 a > A 0:1000 ack 0
+        30000 a < A ack 1000 win 1990
+        30000 a > A 1000:2000 ack 0
+        {} a > A 2000:2990 ack 0
+        40000 a < A ack 2990 win 64000
+        40000 a > A 2990:7000 ack 0
+        """
+    )
+    assert found("silly-window-sent", talk.format(30000)).count == 0
+    assert found("silly-window-sent", talk.format(35000)).count == 1
+
+
 def test_a_small_segment_waits_while_another_is_unacknowledged() -> None:
     """RFC 9293, 3.7.4, as Minshall's variant has it."""
     talk = (

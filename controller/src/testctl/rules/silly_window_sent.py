@@ -18,26 +18,31 @@ SPEC = RuleSpec(
     needs=("mtu", "order"),
     quote="A TCP implementation MUST include a SWS avoidance algorithm in the sender (MUST-38).",
     linux="What the window leaves behind full-sized segments is sent with them, unless Nagle's algorithm holds it "
-    "(tcp_mss_split_point()).",
+    "(tcp_mss_split_point()); a full-sized segment has half of the largest window at most (tcp_bound_to_half_wnd()).",
 )
 _OVERRIDE_NS = 100_000_000
 """The least override timeout: "in the range 0.1 - 1.0 seconds"."""
+_TINY = 536
+"""Bytes: of such a window a segment may have all (TCP_MSS_DEFAULT)."""
 
 
 def check(trace: Trace) -> Found:
     if sysctl(trace, "tcp_mtu_probing", 0):
         return undecided("segments change their size while the path MTU is probed (net.ipv4.tcp_mtu_probing)")
-    mss, time, seq, length = max(trace.mss, 1), trace["time_ns"], trace["seq"], trace["length"]
+    time, seq, length = trace["time_ns"], trace["seq"], trace["length"]
     fresh = trace.out & trace.data & (seq >= trace.nxt) & (trace.edge > NEVER)
     at = np.flatnonzero(fresh & (trace.end >= trace.edge))
-    cut = trace.sparse(at, (seq[at] + length[at] == trace.edge[at]) & (length[at] % mss > 0))
-    at = np.flatnonzero(cut)
-    part, largest = length[at] % mss, trace.highest(trace["window"], ~trace.out, cut)[at]
+    at = at[seq[at] + length[at] == trace.edge[at]]
+    largest = trace.highest(trace["window"], ~trace.out, trace.sparse(at, at >= 0))[at]
+    mss = np.clip(np.where(largest > _TINY, largest // 2, largest), 1, max(trace.mss, 1))
+    cut = trace.sparse(at, length[at] % mss > 0)
+    at, largest, mss = (values[cut[at]] for values in (at, largest, mss))
+    part = length[at] % mss
     # The end of what there was to send may lie at the edge by chance: it is pushed.
     before, more = trace.latest(fresh, cut)[at], trace.following(fresh, cut)[at]
     waited = time[at] - time[before]
     together = (waited == 0) & (seq[before] + length[before] == seq[at]) & (length[before] % mss == 0)
-    small = (2 * part < largest) & (length[at] <= trace.mss) & ~together
+    small = (2 * part < largest) & (length[at] <= mss) & ~together
     return where(
         trace.sparse(at, small & (more >= 0) & (before >= 0) & (waited < _OVERRIDE_NS)),
         lambda row: f"sends {length[row]} bytes up to the window's edge; segments have {trace.mss}",
