@@ -151,6 +151,15 @@ def test_a_recovery_begins_also_after_more_was_sent() -> None:
     assert count("recovery-begins", text, trace=NINE + FIRST_ACK + sends + moves + ack) == 1
 
 
+@pytest.mark.parametrize(("sent", "acked", "wrong"), [(15000, 9000, 0), (10000, 9000, 1), (15000, 1000, 1)])
+def test_rack_compares_with_the_rtt_of_what_an_ack_passes_last(sent: int, acked: int, wrong: int) -> None:
+    """tcp_rack_advance() takes the RTT of what was acknowledged by number after that of what was SACKed."""
+    text = HELLO + burst(10000, 0, acked // 1000) + burst(sent, acked // 1000, 13 - acked // 1000)
+    text += f"20000 a < A ack 1000\n25000 a < A ack {acked} sack {acked + 1000}:{acked + 4000}\n"
+    ack = f"25000 ack disorder una {acked} nxt 13000 cwnd 19 ssthresh 99 pipe 1 prior 9 delivered {4 + acked // 1000}\n"
+    assert count("recovery-begins", text, trace=NINE + FIRST_ACK + ack) == wrong
+
+
 LOST = "20500 a > A 1000:2000 ack 0\n21000 a < A ack 1000 sack 2000:6000\n22000 a < A ack 1000 sack 2000:7000\n"
 BEGAN = "20400 ack recovery una 1000 nxt 9000 cwnd 7 ssthresh 5 pipe 4 prior 8 delivered 5\n"
 

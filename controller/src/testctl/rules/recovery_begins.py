@@ -9,7 +9,7 @@ from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import reordered, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import OPEN, RECOVERY, Events, segments
+from testctl.rules.core.windows import OPEN, RECOVERY, Events, arrived_by, segments
 
 SPEC = RuleSpec(
     name="recovery-begins",
@@ -18,7 +18,9 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("start", "mtu", "order", "segments", "tcp_events"),
     quote="If DupAcks >= DupThresh, go to step (4).",
-    linux="Until a reordering was seen, after which RACK's timer may be waited for.",
+    linux="Until a reordering was seen, after which RACK's timer may be waited for.  So it may where the ACK moves "
+    "past data that was sent before the missing segment: RACK.rtt is then of that, not of what was sent last "
+    "(tcp_rack_advance()).",
 )
 
 
@@ -34,7 +36,14 @@ def check(trace: Trace) -> Found:
     last = np.maximum.accumulate(np.where(none, np.arange(len(at)), -1))  # when nothing was SACKed
     sacked = known - np.where((last >= 0) & (conn[last] == conn), known[last], 1)
     repaired = trace.highest(trace.end, trace.board.again)[rows] <= events["snd_una"][at]
-    late = in_use(trace)[rows] & repaired & (state < RECOVERY) & (sacked >= sysctl(trace, "tcp_reordering", 3))
+    # What the ACK moves past has a longer RTT than the missing segment has waited.
+    acks = arrived_by(trace, rows)
+    missing = trace.sparse(acks, events["snd_una"][at])
+    (head, _), (passed, _) = (trace.board.transmitted(missing - back, acks) for back in (0, 1))
+    longer = (trace["time_ns"][passed] < trace["time_ns"][head]) & (missing > trace.una)[acks]
+    longer &= ~trace.board.delivered_at(missing - 1, trace.sparse(acks, acks >= 0))[acks]
+    due = in_use(trace)[rows] & repaired & ~longer
+    late = due & (state < RECOVERY) & (sacked >= sysctl(trace, "tcp_reordering", 3))
     counts = events.sparse(at, sacked)
     return events.where(
         events.sparse(at, late), lambda event: f"{counts[event]} segments are SACKed, and no recovery begins"
