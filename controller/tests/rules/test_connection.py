@@ -118,6 +118,9 @@ def test_a_rst_has_the_number_that_the_peer_expects() -> None:
     assert found("reset-number", talk.format(1000)).count == 0
     assert found("reset-number", talk.format(500)).count == 0
     assert found("reset-number", talk.format(700)).count == 1
+    several = HELLO + "20000 a > A 0:2000 ack 0 segs 2\n30000 a < A ack 500\n30000 a < A ack 1000\n"
+    assert found("reset-number", several + "30000 a > R 500:500\n30000 a > R 1000:1000").count == 0
+    assert found("reset-number", several + "40000 a > R 500:500").count == 1
 
 
 def test_the_effective_send_mss_must_be_the_smaller_of_both_ends() -> None:

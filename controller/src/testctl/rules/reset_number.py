@@ -31,8 +31,12 @@ def check(trace: Trace) -> Found:
     last = trace.latest(acks)
     answers = (last >= 0) & (seq == trace["ack"][last])
     edge = (last >= 0) & (seq == trace["ack"][last] + trace["window"][last])
+    wrong = np.asarray(rst & (seq != trace.nxt) & ~answers & ~edge)
+    for row in np.flatnonzero(wrong):  # of several ACKs of an instant each has its answer
+        instant = slice(trace.instant[row], row)
+        wrong[row] = not (acks[instant] & (trace["ack"][instant] == seq[row])).any()
     return where(
-        np.asarray(rst & (seq != trace.nxt) & ~answers & ~edge),
+        wrong,
         lambda row: f"sends a RST at {seq[row]}, and had sent up to {trace.nxt[row]}",
         last,
     )
