@@ -140,6 +140,8 @@ def test_a_mark_and_nothing_else_reduces_the_window_so(state: str, ece: str, cou
     text = hello + burst(10000, 0, 9).replace("ack 0", "ack 0 ecn 2") + f"20000 a < A{ece} ack 1000\n"
     ack = FIRST_ACK.replace("open", state)
     assert violations("reduction-at-mark", text, trace=NINE + ack) == count
+    late = violations("reduction-at-mark", text, trace=NINE + ack.replace("20000", "20001"))
+    assert late == (count and state == "cwr"), "it had waited for the application"
     plain = text.replace("SEC", "S").replace("SAE", "SA").replace(" ecn 2", "")
     assert violations("reduction-at-mark", plain, trace=NINE + ack) == 0
 

@@ -9,7 +9,7 @@ from testctl.records.schema import ECE, SYN
 from testctl.rules.core.ecn import ecn_of
 from testctl.rules.core.spec import Found, RuleSpec
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import CWR, DISORDER, Events
+from testctl.rules.core.windows import CWR, DISORDER, Events, arrived_by
 
 SPEC = RuleSpec(
     name="reduction-at-mark",
@@ -31,7 +31,8 @@ def check(trace: Trace) -> Found:
     now = events.sparse(at, (last >= 0) & (trace["time_ns"][last] == events["time_ns"][at]))
     missing = now & (events["state"] < CWR)
     begins = (events["state"] == CWR) & (events.before("state") <= DISORDER) & events.follows
-    wrong = events.sparse(at, begins[at]) & ~now & (not trace.cc.startswith("cdg"))
+    # An ACK waits while the application has the socket, so that its event is later.
+    wrong = events.sparse(at, begins[at] & ~marked[arrived_by(trace, rows)]) & (not trace.cc.startswith("cdg"))
     return events.where(
         missing | wrong,
         lambda event: (
