@@ -23,6 +23,9 @@ def test_the_initial_window_is_ten_segments() -> None:
     probe = HELLO + burst(10000, 0, 10) + burst(31000, 10, 1)
     assert violations("initial-window", probe) == 0
     assert violations("initial-window", probe + burst(31000, 11, 1)) == 1
+    repeated = HELLO + burst(10000, 0, 10) + "{0} a < SA ack 0 win 64000\n{0} a > A ack 0\n" + burst(31000, 10, 1)
+    assert violations("initial-window", repeated.format(25000)) == 0
+    assert violations("initial-window", repeated.format(31000)) == 1
 
 
 def test_the_initial_window_after_lost_syns_is_one_segment() -> None:

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from testctl.records.schema import FIN, Bools, Ints
+from testctl.records.schema import FIN, SYN, Bools, Ints
 from testctl.rules.core.trace import Trace, once
 from testctl.rules.core.windows import quiet_ns
 
@@ -111,7 +111,10 @@ def beyond(trace: Trace) -> Bools:
     A probe waits no longer than the highest RTO, since the first segment was sent (tcp_schedule_loss_probe()).
     """
     board, time, most = trace.board, trace["time_ns"], rto_max_ns(trace) - TICK_NS
-    by_timer = quiet_ns(trace) >= np.maximum(2 * board.rtt_min, 1_000_000)
+    # A SYN-ACK that comes again, and the ACK that answers it, do not set the timer anew.
+    sets = trace.latest(~(trace.out & trace.pure_ack | trace.has(SYN) & (trace.una >= 0)))
+    idle = time - time[np.maximum(sets, trace.first)]
+    by_timer = (quiet_ns(trace) >= 1_000_000) & (idle >= 2 * board.rtt_min)
     rows = np.flatnonzero(trace.out & trace.data & ~by_timer & (2 * board.rtt_min > most))
     sent, _ = board.transmitted(np.maximum(trace.una, -1), rows)
     by_timer[rows] = (sent >= 0) & (time[rows] - time[sent] >= most)
