@@ -202,3 +202,14 @@ def test_an_ack_waits_for_an_application_whose_turn_has_not_come(window: int, ti
     talk = HELLO_B + "20000 b < A 0:1000 ack 0\n20000 b > A ack 1000 win 50000\n20000 b < A 1000:3000 ack 0 segs 2\n"
     talk += f"{time}000 b > A ack 3000 win {window}\n900000 b < A\n"
     assert found("ack-every-second-segment", talk, host="b").count == count
+
+
+@pytest.mark.parametrize(("cc", "count"), [("bbr", 0), ("reno", 1)])
+def test_bbr_writes_ssthresh_within_a_recovery(cc: str, count: int) -> None:
+    """bbr_check_drain(): which begins no other recovery, that ends later."""
+    begins = "20000 ack recovery una 1000 nxt 9000 cwnd 6 ssthresh 50 pipe 6 prior 9 delivered 2\n"
+    sends = "21000 send recovery una 1000 nxt 12000 cwnd 6 ssthresh 50 pipe 6 prior 5 delivered 2\n"
+    lower = "25000 ack recovery una 2000 nxt 12000 cwnd 6 ssthresh 40 pipe 6 prior 6 delivered 3\n"
+    ends = "30000 ack open una 9000 nxt 12000 cwnd 4 ssthresh 40 pipe 3 prior 6 delivered 9\n"
+    trace = SENT + begins + sends + lower + ends
+    assert violations("recovery-ends", FIRST, trace=trace, cc=cc) == count

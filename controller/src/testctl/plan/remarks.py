@@ -56,7 +56,8 @@ def _buffers(plan: Plan) -> Iterator[str]:
             if int(size) < mtu + _ETHERNET
         ]
         if small:
+            size, packet = small[0]
             yield (
-                f"{assignment.place}: {assignment.key}: a buffer of {small[0][0]} bytes holds no packet of {small[0][1]}, "
-                "the MTU and Ethernet's header, so that each of them is dropped"
+                f"{assignment.place}: {assignment.key}: a buffer of {size} bytes holds no packet of {packet}, the MTU "
+                "and Ethernet's header, so that each of them is dropped"
             )

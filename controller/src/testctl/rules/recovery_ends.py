@@ -30,7 +30,8 @@ _UNDONE = ("Full", "Partial", "DSACK")
 def check(trace: Trace) -> Found:
     events = Events(trace)
     state, was, ssthresh = events["state"], events.before("state"), events["ssthresh"]
-    lower = ssthresh < events.before("ssthresh")
+    # BBR writes its ssthresh as it drains a queue (bbr_check_drain()), which begins nothing.
+    lower = (ssthresh < events.before("ssthresh")) & reduced_by_the_core(trace.cc)
     changes = (state >= CWR) & ((state != was) | lower | ~events.follows | events.kind("timeout"))
     begun = events.before_each(events.last(changes))
     there = events.kind("ack") & events.follows & (was >= CWR) & changes[begun] & events.same(begun)
