@@ -15,7 +15,8 @@ from testctl.rules.core.rows import Rows
 
 _SAMPLES = 96
 """RTT samples that an estimate is made of: those before weigh less than 1e-5."""
-_TICK_NS = 1_000_000
+_STAMP_NS = 1_000_000
+"""A tick of timestamps."""
 _TIMER_NS = 100_000_000
 """Before which no retransmission timer runs out."""
 
@@ -309,7 +310,7 @@ class Scoreboard:
     def _or_stamped(self, samples: Ints) -> Ints:
         """Where all that is acknowledged was sent again Linux takes the timestamp's RTT, in whole ms."""
         shown = np.where(samples < 0, self._echoes, -1)
-        return np.where(shown >= 0, np.maximum(shown // _TICK_NS, 1) * _TICK_NS, samples)
+        return np.where(shown >= 0, np.maximum(shown // _STAMP_NS, 1) * _STAMP_NS, samples)
 
     @cached_property
     def rtt_max(self) -> Ints:
