@@ -213,3 +213,37 @@ def test_bbr_writes_ssthresh_within_a_recovery(cc: str, count: int) -> None:
     ends = "30000 ack open una 9000 nxt 12000 cwnd 4 ssthresh 40 pipe 3 prior 6 delivered 9\n"
     trace = SENT + begins + sends + lower + ends
     assert violations("recovery-ends", FIRST, trace=trace, cc=cc) == count
+
+
+@pytest.mark.parametrize(("flags", "count"), [("A", 1), ("PA", 0)])
+def test_a_write_may_end_at_the_edge_of_the_window_by_chance(flags: str, count: int) -> None:
+    """tso_fragment(): what the window cuts is not pushed."""
+    text = HELLO.replace("win 64000", "win 5300") + burst(10000, 0, 5) + f"11000 a > {flags} 5000:5300 ack 0\n"
+    text += "30000 a < A ack 5300 win 5300\n30000 a > A 5300:6300 ack 0\n"
+    assert violations("silly-window-sent", text) == count
+
+
+@pytest.mark.parametrize(("window", "count"), [(4000, 0), (8000, 2)])
+def test_a_full_segment_is_half_of_the_largest_window(window: int, count: int) -> None:
+    """tcp_bound_to_half_wnd(): segments of 2000 bytes, and a last one of 1000; later ones have 4000."""
+    text = HELLO.replace("win 64000", f"win {window}") + "10000 a > A 0:2000 ack 0\n10000 a > A 2000:3000 ack 0\n"
+    text += f"30000 a < A ack 3000 win {window}\n"
+    text += "30000 a > A 3000:5000 ack 0\n31000 a < A ack 3000 win 64000\n32000 a > A 5000:7000 ack 0\n"
+    text += "40000 a < A ack 7000\n40000 a > A 7000:11000 ack 0\n50000 a < A ack 11000\n"
+    more: dict[str, Any] = {"options": {"nodelay": False}}
+    assert found("nagle", text, **more).count == count
+
+
+@pytest.mark.parametrize(("limit", "count"), [("cwnd", 1), ("application", 0)])
+def test_an_application_that_had_written_all_before_a_timeout_has_nothing_new(limit: str, count: int) -> None:
+    line = FRTO.splitlines()[1]
+    trace = FRTO.replace(line, f"{line} limited {TCP_LIMITS.index(limit)}")
+    assert violations("frto-new-data", SPURIOUS, trace=trace) == count
+
+
+@pytest.mark.parametrize(("least_us", "count"), [(200_000, 1), (5000, 0)])
+def test_a_probe_is_due_with_the_rto_where_its_least_is_small(least_us: int, count: int) -> None:
+    """tcp_schedule_loss_probe(): after 10 ms and 5, less a tick of 4; without RACK it goes on when SACKs come."""
+    text = FLIGHT + "20000 a < A ack 0 sack 8000:9000\n21000 a > A 8000:9000 ack 0\n"
+    settings = {"kernel": "6.12", "net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_rto_min_us": least_us}
+    assert violations("rtx-of-sacked", text, **settings) == count

@@ -45,6 +45,7 @@ def check(trace: Trace) -> Found:
     soon = (following < len(events)) & events.same(at) & (time[at] - time < _SOON * 1000 * events["srtt_us"])
     partial = first & (una < sent[last]) & soon & (events["limited_by"] == TCP_LIMITS.index("nothing"))
     partial &= events.offered(partial) >= sent + trace.mss
+    partial &= ~np.isin(events.before("limited_by")[last], _NOTHING_NEW)  # there was none at the timeout
     wrong = before(partial) & events.follows & events.kind("retransmit") & (time == events.before("time_ns"))
     wrong &= ~np.isin(events["limited_by"], _NOTHING_NEW)
     return events.where(wrong, lambda at: f"an ACK of {una[at]} after a timeout is answered with a retransmission")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import FIN
-from testctl.rules.core.sender import beyond
+from testctl.rules.core.sender import beyond, full_segment
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -32,13 +32,13 @@ def check(trace: Trace) -> Found:
         return undecided("the generator does not say whether Nagle's algorithm is on")
     if nodelay:
         return Found()
-    space = max(trace.mss, 1)
+    space = full_segment(trace)
     fresh = trace.out & trace.data & (trace["seq"] >= trace.nxt)
     at = np.flatnonzero(fresh)
-    part = trace["length"][at] % space
+    part = trace["length"][at] % space[at]
     at, part = at[part > 0], part[part > 0]
     options = sum((trace[f"sack{number}_start"][at] >= 0) * 8 for number in range(1, 5))
-    small = trace.sparse(at, part + options + 4 * (options > 0) < space)
+    small = trace.sparse(at, part + options + 4 * (options > 0) < space[at])
     if not small.any():
         return NOTHING
     end = trace["seq"] + trace["length"]

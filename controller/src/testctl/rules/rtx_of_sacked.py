@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.sender import rack
+from testctl.rules.core.sender import probe_ns, rack
 from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
@@ -27,7 +27,7 @@ def check(trace: Trace) -> Found:
     sacked = board.delivered_at(trace.end - 1, board.delivered_at(trace["seq"], board.again))
     if not sacked.any():
         return NOTHING
-    probe = board.tail & (board.waited >= 2 * board.rtt_min) & np.bool_(not rack(trace))
+    probe = board.tail & (board.waited >= probe_ns(trace)) & np.bool_(not rack(trace))
     broken = ~probe & board.again & sacked & (trace["seq"] >= trace.una) & trace.from_syn & ~board.reneged
     return where(
         broken,

@@ -17,6 +17,8 @@ _TICKS_NS = (1_000_000, TICK_NS)
 RTO_MIN_NS = 200_000_000
 """Linux's TCP_RTO_MIN."""
 _LATE_NS = 100_000_000
+_TINY = 536
+"""Bytes: of such a window a segment may have all (TCP_MSS_DEFAULT)."""
 RTO_FIRST_NS = 1_000_000_000
 """RFC 6298, 2.1: the RTO before any RTT is measured."""
 
@@ -91,6 +93,13 @@ def paced_ns(trace: Trace) -> Ints:
 
 
 @once
+def full_segment(trace: Trace) -> Ints:
+    """For each row the MSS by then: half of the largest window that was offered, at most (tcp_bound_to_half_wnd())."""
+    largest = trace.highest(trace["window"], ~trace.out)
+    return np.clip(np.where(largest > _TINY, largest // 2, largest), 1, max(trace.mss, 1))
+
+
+@once
 def repeated_timer(trace: Trace) -> Bools:
     """Rows before which, since anything arrived last, a timer had retransmitted already."""
     return np.asarray(trace.latest(timers(trace)) > trace.latest(~trace.out))
@@ -104,6 +113,12 @@ def probes(trace: Trace) -> Bools:
     return np.asarray(trace.board.by_timer & trace.board.tail & ~repeated_timer(trace))
 
 
+def probe_ns(trace: Trace) -> Ints:
+    """For each row how long a tail loss probe waits at least: two RTTs, or the RTO if that is less (RFC 8985, 7.2)."""
+    least = trace.board.rtt_min
+    return np.minimum(2 * least, least + rto_min_ns(trace))
+
+
 def beyond(trace: Trace) -> Bools:
     """Data that Linux may send where the window is full, once: a tail loss probe, by a timer, with new data (RFC 8985,
     7.3), and before 6.12 a segment with the FIN (tcp_cwnd_test()).
@@ -114,7 +129,7 @@ def beyond(trace: Trace) -> Bools:
     # A SYN-ACK that comes again, and the ACK that answers it, do not set the timer anew.
     sets = trace.latest(~(trace.out & trace.pure_ack | trace.has(SYN) & (trace.una >= 0)))
     idle = time - time[np.maximum(sets, trace.first)]
-    by_timer = (quiet_ns(trace) >= 1_000_000) & (idle >= 2 * board.rtt_min)
+    by_timer = (quiet_ns(trace) >= 1_000_000) & (idle >= probe_ns(trace))
     rows = np.flatnonzero(trace.out & trace.data & ~by_timer & (2 * board.rtt_min > most))
     sent, _ = board.transmitted(np.maximum(trace.una, -1), rows)
     by_timer[rows] = (sent >= 0) & (time[rows] - time[sent] >= most)
