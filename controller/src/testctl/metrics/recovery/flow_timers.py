@@ -17,13 +17,14 @@ from testctl.metrics.recovery.state_machine import RECOVERY
 from testctl.metrics.recovery.table import flow_walks
 from testctl.metrics.recovery.timers import ALMOST, FLOOR_NS, PROBE, RTO, Timers, probing, rto_max_ns, rto_min_ns
 from testctl.metrics.recovery.trace import Trace, traces
-from testctl.records.schema import ACK, SYN, Bools, Ints
+from testctl.records.schema import ACK, SYN, TCP_LIMITS, Bools, Ints
 
 UNSURE = "unsure"
 """New data at about the time of a probe: whether a timer or the application let it go is not known."""
 SHUT = "shut"
 """A retransmission after a timeout into a window that the receiver took back: to the kernel it is a probe of that
 window and no timeout (tcp_retransmit_timer())."""
+_PACING = TCP_LIMITS.index("pacing")
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
 
@@ -156,7 +157,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         quiet = np.diff(time_ns, prepend=time_ns[0])
         before = np.concatenate([[0], srtt_ns[:-1]])
         sent = names[own] == "send"
-        new = sent & open_state[own] & (events["prior_pipe"][own] > 0)
+        paced = np.append(False, events["limited_by"][own][:-1] == _PACING)  # it left by its pace
+        new = sent & open_state[own] & (events["prior_pipe"][own] > 0) & ~paced
         first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
         left_ns = np.append(time_ns[sent], time_ns[-1])[first]
         rto_ns = np.minimum(before + ALMOST * rto_min_ns(flow), ALMOST * rto_max_ns(flow))
