@@ -70,7 +70,7 @@ def test_no_output_of_a_failing_command_has_a_secret_of_the_inventory(tmp_path: 
                "testctl_mac": f"02:00:00:00:00:0{n}"}
         for n, name in enumerate(("alpha", "beta"), 1)
     }  # fmt: skip
-    ports = {"testctl_listen": "127.0.0.1:13", "testctl_ports": {"alpha": "lo", "beta": "lo"}, **one}
+    ports = {"testctl_listen": "127.0.0.1:13", "testctl_ports": {"alpha": "lo", "beta": "eth0"}, **one}
     groups = {"testctl_hosts": {"hosts": hosts}, "testctl_switches": {"hosts": {"s1": ports}}}
     (tmp_path / "rack.yaml").write_text(yaml.safe_dump(groups), encoding="utf-8")
     pki.make(tmp_path / "keys", ["alpha", "beta", "s1"])
