@@ -131,12 +131,12 @@ def test_an_ack_beyond_a_block_of_what_was_sent_again_measures_nothing() -> None
 
 
 def test_each_of_two_packets_of_an_instant_may_be_answered_one_of_them_later() -> None:
-    """A compressed SACK."""
-    talk = HELLO_B + "20000 b < A 1000:2000 ack 0\n20000 b < A 3000:4000 ack 0\n20000 b > A ack 0 sack 1000:2000\n"
-    talk += "20150 b > A ack 0 sack 3000:4000,1000:2000\n{}900000 b < A\n"
-    assert found("acks-per-segment", talk.format(""), host="b").count == 0
-    more = "20300 b > A ack 0 sack 3000:4000,1000:2000\n"
-    assert found("acks-per-segment", talk.format(more), host="b").count == 1
+    """A compressed SACK; no ACK opens the window, which would answer nothing."""
+    talk = HELLO_B + "19000 b > A ack 0 win 67000\n20000 b < A 1000:2000 ack 0\n20000 b < A 3000:4000 ack 0\n"
+    talk += "20000 b > A ack 0 win 67000 sack 1000:2000\n20150 b > A ack 0 win 67000 sack 3000:4000,1000:2000\n"
+    assert found("acks-per-segment", talk + "900000 b < A\n", host="b").count == 0
+    more = "20300 b > A ack 0 win 67000 sack 3000:4000,1000:2000\n900000 b < A\n"
+    assert found("acks-per-segment", talk + more, host="b").count == 1
 
 
 def test_what_a_peer_that_prunes_makes_of_a_sender_is_not_judged() -> None:
