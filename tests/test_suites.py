@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,13 @@ def test_no_test_begins_after_the_time_and_files_change_their_order(
     monkeypatch.setenv("TESTCTL_TESTS_UNTIL", "0")
     assert suite.passes("0")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_rack_of_machines_is_torn_down_last_in_any_order_of_files() -> None:
+    argv = [sys.executable, "-m", "pytest", suites.MACHINES, "-m", "machines", "--collect-only", "-q"]
+    for seed in ("1", "2"):
+        environment = os.environ | {"TESTCTL_TESTS_ORDER": seed, "TESTCTL_MACHINES": "ci"}
+        done = subprocess.run(argv, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        tests = [line.rpartition("::")[2] for line in done.stdout.splitlines() if "::" in line]
+        assert "test_a_killed_agent_is_started_again_and_restores" in tests
+        assert [test for test in tests if "teardown" in test] == tests[-1:]

@@ -32,8 +32,9 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if not ALL and collection_path.name.startswith("test_") and collection_path.name not in CI else None
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One rack serves all: its deployment first, its teardown last but for what leaves traces."""
+    """One rack serves all: deployed first, torn down last but for what leaves traces, in any order of files."""
     here = Path(__file__).parent
     mine = [item for item in items if item.path.parent == here]
     turns = sorted(mine, key=lambda item: (item.path.name == LAST, TEARDOWN in item.name, item.path.name not in CI))
