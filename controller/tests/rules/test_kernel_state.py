@@ -292,6 +292,13 @@ def test_a_kernel_counts_what_packets_show(name: str) -> None:
         assert (result.count, name in "".join(one.text for one in result.first)) == (abs(more), bool(more))
 
 
+@pytest.mark.parametrize(("times", "wrong"), [(1, 0), (2, 0), (3, 1)])
+def test_an_ack_that_waits_has_the_last_of_several_dsacks(times: int, wrong: int) -> None:
+    """tcp_dsack_set() counts each."""
+    text = COUNTED.replace("1392000 a < ", "1391900 a < A 4000:5000 ack 3000\n    1392000 a < ")
+    assert counted({"TcpExt.TCPDSACKOfoSent": times}, text=text).count == wrong
+
+
 def test_counters_that_packets_cannot_show_are_not_judged() -> None:
     timeouts = {"TcpExt.TCPTimeouts": 2}
     assert not counted(timeouts, trace="").count, "TCP was not traced"

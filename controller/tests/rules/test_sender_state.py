@@ -102,7 +102,9 @@ def test_the_window_is_ssthresh_when_a_recovery_ends(cwnd: int, ssthresh: int, c
     """RFC 5681, 3.2; 10: it was wrong, and undone."""
     ends = f"30000 ack open una 9000 nxt 9000 cwnd {cwnd} ssthresh {ssthresh} pipe 0 prior 1 delivered 3\n"
     assert violations("window-after-recovery", FIRST, trace=SENT + RECOVERY + ends) == count
-    other = {"a": {"cc": "illinois"}}
+    hybla, other = {"a": {"cc": "hybla"}}, {"a": {"cc": "illinois"}}
+    grown = found("window-after-recovery", FIRST, settings=hybla, events=events(SENT + RECOVERY + ends))
+    assert grown.count == (count if cwnd < ssthresh else 0)
     assert found("window-after-recovery", FIRST, settings=other, events=events(SENT + ends)).undecided
 
 

@@ -71,6 +71,13 @@ def test_hybla_grows_with_the_rtt() -> None:
     assert violations("growth-per-ack", FIRST, trace=SENT + grows) == 1
 
 
+@pytest.mark.parametrize(("rtt_us", "cc", "count"), [(100_000, "hybla", 0), (99_000, "hybla", 1), (100_000, "reno", 3)])
+def test_hyblas_first_window_is_the_rtt_in_25_ms(rtt_us: int, cc: str, count: int) -> None:
+    text = HELLO.replace("10000 a", f"{rtt_us} a") + burst(rtt_us, 0, 4)
+    for rule in ("initial-window", "slow-start-growth"):
+        assert violations(rule, text, initcwnd=1, cc=cc) == count
+
+
 def test_the_first_ack_raises_bbrs_window_to_four_segments() -> None:
     """bbr_cwnd_min_target."""
     text = HELLO + burst(10000, 0, 1) + "20000 a < A ack 1000\n" + burst(20000, 1, 5)
@@ -156,6 +163,8 @@ def test_a_sender_with_nothing_new_that_fits_sends_again_what_was_lost(limit: st
     line = next(line for line in FRTO.splitlines() if line.startswith("250000 retransmit"))
     trace = FRTO.replace(line, f"{line} limited {TCP_LIMITS.index(limit)}")
     assert violations("frto-new-data", SPURIOUS, trace=trace) == count
+    short = SPURIOUS.replace("8000:9000", "8000:8999")  # ends what was written
+    assert violations("frto-new-data", short, trace=trace) == 0
 
 
 def test_a_timestamp_behind_a_burst_may_be_ahead_by_the_pace_before_the_last() -> None:
@@ -239,6 +248,8 @@ def test_an_application_that_had_written_all_before_a_timeout_has_nothing_new(li
     line = FRTO.splitlines()[1]
     trace = FRTO.replace(line, f"{line} limited {TCP_LIMITS.index(limit)}")
     assert violations("frto-new-data", SPURIOUS, trace=trace) == count
+    short = SPURIOUS.replace("8000:9000", "8000:8999")  # ends what was written
+    assert violations("frto-new-data", short, trace=trace) == 0
 
 
 @pytest.mark.parametrize(("least_us", "count"), [(200_000, 1), (5000, 0)])
@@ -247,3 +258,40 @@ def test_a_probe_is_due_with_the_rto_where_its_least_is_small(least_us: int, cou
     text = FLIGHT + "20000 a < A ack 0 sack 8000:9000\n21000 a > A 8000:9000 ack 0\n"
     settings = {"kernel": "6.12", "net.ipv4.tcp_recovery": 0, "net.ipv4.tcp_rto_min_us": least_us}
     assert violations("rtx-of-sacked", text, **settings) == count
+
+
+@pytest.mark.parametrize(("above", "count"), [("A 2000:2000", 0), ("A 2000:2001", 1)])
+def test_an_ack_ahead_of_lost_data_leaves_no_gap(above: str, count: int) -> None:
+    """tcp_data_queue(): it has nothing to queue."""
+    text = HELLO + f"10000 a < {above} ack 0\n20000 a < PA 0:1000 ack 0\n24000 a > A ack 1000\n"
+    assert violations("ack-filled-gap", text) == count
+
+
+@pytest.mark.parametrize(("moves", "recovery", "count"), [(1000, 1, 1), (1000, 0, 0), (2000, 0, 1)])
+def test_a_probe_that_was_due_stays_where_losses_are_not_detected_by_time(
+    moves: int, recovery: int, count: int
+) -> None:
+    """tcp_ack(): a SACK sets no timer; an ACK of new data sets another one, with something SACKed."""
+    settings = {"a": {"kernel": "6.12", "net.ipv4.tcp_recovery": recovery}}
+    text = FLIGHT + "20000 a < A ack 1000\n30000 a < A ack 1000 sack 3000:4000\n"
+    text += f"31000 a < A ack {moves} sack 3000:5000\n60000 a > A 8000:9000 ack 0\n"
+    assert found("tlp-in-recovery", text, settings=settings).count == count
+
+
+@pytest.mark.parametrize(
+    ("recovery", "newer", "again", "count"),
+    [
+        (1, "9000:10000", 180_000, 1),
+        (1, "9000:10000", 60_000, 0),
+        (1, "7000:8000", 180_000, 0),
+        (0, "9000:10000", 180_000, 0),
+    ],
+)
+def test_what_was_sent_again_and_lost_is_found_by_what_was_sent_later(
+    recovery: int, newer: str, again: int, count: int
+) -> None:
+    """RACK: 9000 leaves after the retransmission of 1000, 7000 before it."""
+    settings = {"a": {"kernel": "6.12", "net.ipv4.tcp_recovery": recovery}}
+    text = FLIGHT + "20000 a < A ack 1000 sack 2000:7000\n21000 a > A 1000:2000 ack 0\n22000 a > A 9000:10000 ack 0\n"
+    text += f"33000 a < A ack 1000 sack {newer}\n{again} a > A 1000:2000 ack 0\n{again + 10_000} a < A ack 10000\n"
+    assert found("fast-retransmit", text, settings=settings).count == count

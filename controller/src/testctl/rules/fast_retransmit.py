@@ -6,21 +6,22 @@ from __future__ import annotations
 import numpy as np
 
 from testctl.records.schema import Bools, Ints
-from testctl.rules.core.sender import TICK_NS, ms, sysctl
+from testctl.rules.core.sender import TICK_NS, ms, rack, sysctl
 from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
     name="fast-retransmit",
     must="The first segment not acknowledged is sent again at the latest two RTTs after more than three segments above "
-    "it were SACKed.",
+    "it were SACKed, and again if what was sent after that was SACKed.",
     source="RFC 5681, 3.2",
     level="SHOULD",
     needs=SENDER,
     only_if=("sack",),
     quote="After receiving 3 duplicate ACKs, TCP performs a retransmission of what appears to be the missing segment, "
     "without waiting for the retransmission timer to expire.",
-    linux="After reordering was seen, RACK waits for its window, an RTT at most: tcp_rack_reo_wnd().",
+    linux="After reordering was seen, RACK waits for its window, an RTT at most: tcp_rack_reo_wnd().  Without RACK "
+    "(net.ipv4.tcp_recovery=0, before 6.17) only the timer sends a second time.",
 )
 
 
@@ -30,9 +31,12 @@ def check(trace: Trace) -> Found:
     threshold = max(3, sysctl(trace, "tcp_reordering", 3))
     shown = (board.sacked_bytes > threshold * trace.mss) & (trace.nxt > trace.una) & trace.from_syn
     rows = np.flatnonzero(shown)
-    shown[rows] = board.transmitted(np.maximum(trace.una, 0), rows)[1] == 1
-    moves = board.acks & (trace["ack"] > trace.una)
-    begun = shown & ~(trace.latest(shown) > trace.latest(moves))
+    sent, times = board.transmitted(np.maximum(trace.una, 0), rows)
+    newest = board.newest[rows]
+    rtt = trace.sparse(rows, np.where(times == 1, board.rtt_max[rows], time[rows] - time[newest]))
+    shown[rows] = (times == 1) | (rack(trace) & (times > 1) & (newest >= 0) & (time[newest] > time[sent]))
+    moves, again = board.acks & (trace["ack"] > trace.una), board.again & (trace["seq"] <= trace.una)
+    begun = shown & ~(trace.latest(shown) > trace.latest(moves | again))
     if not begun.any():
         return NOTHING
     last = np.append(trace.first[1:], len(trace)) - 1  # right for the last rows of connections, which ends it
@@ -43,11 +47,9 @@ def check(trace: Trace) -> Found:
         rows = np.where(of, np.arange(len(trace)), trace.following(of))
         return np.asarray(time[np.where(rows >= 0, rows, ends)])
 
-    repaired = np.minimum(when(board.again & (trace["seq"] <= trace.una)), when(moves))
-    limit = 2 * board.rtt_max + 3 * TICK_NS
-    late = repaired - time
+    late = np.minimum(when(again), when(moves)) - time
     return where(
-        begun & (late > limit),
+        begun & (late > 2 * rtt + 3 * TICK_NS),
         lambda row: (
             f"{trace.una[row]} is not sent again for {ms(late[row])}, with {board.sacked_bytes[row]} bytes SACKed"
         ),

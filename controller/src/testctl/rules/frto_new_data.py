@@ -9,7 +9,7 @@ from testctl.records.schema import TCP_LIMITS
 from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events
+from testctl.rules.core.windows import RECOVERY, Events, new_data
 
 _SOON = 10
 _NOTHING_NEW = [TCP_LIMITS.index(limit) for limit in ("application", "send_buffer", "receiver_window")]
@@ -48,4 +48,7 @@ def check(trace: Trace) -> Found:
     partial &= ~np.isin(events.before("limited_by")[last], _NOTHING_NEW)  # there was none at the timeout
     wrong = before(partial) & events.follows & events.kind("retransmit") & (time == events.before("time_ns"))
     wrong &= ~np.isin(events["limited_by"], _NOTHING_NEW)
+    rows = np.array([events.row(int(event)) for event in np.flatnonzero(wrong)], np.int64)
+    sent_last = trace.latest(new_data(trace))[rows]  # which ends what was written, if it is short
+    wrong[wrong] = trace["length"][sent_last] >= trace["segs"][sent_last] * trace.mss
     return events.where(wrong, lambda at: f"an ACK of {una[at]} after a timeout is answered with a retransmission")

@@ -9,7 +9,7 @@ from testctl.rules.core.sacks import in_use
 from testctl.rules.core.sender import beyond
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import initial_window, new_data, segments, segments_sent
+from testctl.rules.core.windows import HYBLA_RTT0_NS, first_window, new_data, segments, segments_sent
 
 SPEC = RuleSpec(
     name="slow-start-growth",
@@ -26,8 +26,6 @@ SPEC = RuleSpec(
 )
 _BBR_LEAST = 4
 """Segments that an ACK raises BBR's window to at least (bbr_cwnd_min_target)."""
-_RTT0_NS = 25_000_000
-"""Hybla grows as Reno does over this RTT."""
 
 
 def check(trace: Trace) -> Found:
@@ -38,7 +36,7 @@ def check(trace: Trace) -> Found:
     repeats = np.flatnonzero(board.repeats & ~in_use(trace))  # RFC 3042
     last = np.maximum(trace.latest(board.acks, board.repeats)[repeats], 0)
     signs[repeats] |= trace["window"][repeats] == trace["window"][last]
-    window, sent = initial_window(trace), segments_sent(trace)
+    window, sent = first_window(trace), segments_sent(trace)
     if trace.cc.startswith("bbr"):
         window = max(window, _BBR_LEAST)
     at = np.flatnonzero(data & (trace.latest(signs, data) < 0) & (sent > window))
@@ -50,7 +48,7 @@ def check(trace: Trace) -> Found:
     most = window + acked
     if trace.cc == "hybla":
         rtt = np.maximum(board.rtt_max, board.rtt_echoed)[at] + trace.at_once_ns
-        most[at] += (acked[at] * np.maximum(np.exp2(np.minimum(rtt / _RTT0_NS, 17)) - 2, 0)).astype(np.int64)
+        most[at] += (acked[at] * np.maximum(np.exp2(np.minimum(rtt / HYBLA_RTT0_NS, 17)) - 2, 0)).astype(np.int64)
     broken = trace.sparse(at, flight[at] > most[at])
     if not broken.any():
         return NOTHING

@@ -14,8 +14,9 @@ SPEC = RuleSpec(
     level="MUST",
     needs=("tcp_events",),
     quote="When the next ACK arrives that acknowledges previously unacknowledged data, a TCP MUST set cwnd to ssthresh",
-    linux="At the ACK that ends it, by which the window may grow: tcp_end_cwnd_reduction(). Where the reduction was "
-    "wrong the window is what it was before: tcp_undo_cwnd_reduction().",
+    linux="At the ACK that ends it, by which the window may grow, hybla's the more the longer the RTT: "
+    "tcp_end_cwnd_reduction(). Where the reduction was wrong the window is what it was before: "
+    "tcp_undo_cwnd_reduction().",
 )
 
 
@@ -27,6 +28,6 @@ def check(trace: Trace) -> Found:
     ends = events.kind("ack") & events.reduces(before=True) & ~events.reduces() & (ssthresh < NO_SSTHRESH)
     ends &= (ssthresh == events.before("ssthresh")) & (window != events.before("cwnd")[events.reduction])
     return events.where(
-        ends & ((window < ssthresh) | (window > ssthresh + events.delivered)),
+        ends & ((window < ssthresh) | (trace.cc != "hybla") & (window > ssthresh + events.delivered)),
         lambda at: f"the window is {window[at]} when a reduction to {ssthresh[at]} ends",
     )

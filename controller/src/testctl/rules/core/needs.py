@@ -55,7 +55,7 @@ NEEDS: Mapping[Need, Callable[[Trace], str]] = {
 THINGS: Mapping[Thing, Callable[[Trace], bool]] = {
     "classic_ecn": lambda trace: bool(ecn_of(trace).classic.any()),
     "fin": lambda trace: bool(trace.has(FIN).any()),
-    "gap": lambda trace: bool((~trace.out & (trace.end > trace.arrived_to)).any()),
+    "gap": lambda trace: bool((~trace.out & (trace.end > trace["seq"]) & (trace.end > trace.arrived_to)).any()),
     "repeat": lambda trace: bool(trace.repeated.any()),
     "reset": lambda trace: bool(trace.has(RST).any()),
     "retransmission": lambda trace: bool(trace.board.again.any()),

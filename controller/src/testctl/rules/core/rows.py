@@ -258,8 +258,8 @@ class Rows:
 
     @cached_property
     def seen(self) -> Ints:
-        """The end of the highest that had arrived, with or without gaps below."""
-        return self.highest(self.end, ~self.out & ~self.has(RST))
+        """The end of the highest that had arrived, with or without gaps below; an ACK that is ahead brings nothing."""
+        return self.highest(self.end, ~self.out & ~self.has(RST) & (self.end > self["seq"]))
 
     @cached_property
     def acked(self) -> Ints:

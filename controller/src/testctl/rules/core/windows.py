@@ -28,11 +28,22 @@ _OTHER_WAYS = ("rfc6675", "halving", "ub", "crb", "prr")
 """What variants of the testbed do in recovery instead: the part of their names after the last _."""
 OPEN, DISORDER, CWR, RECOVERY, LOSS = range(5)
 _ESTABLISHED = 1
+HYBLA_RTT0_NS = 25_000_000
+"""Hybla grows as Reno does over this RTT."""
 
 
 def initial_window(trace: Trace) -> int:
     """The initial window of the host's routes, segments."""
     return int(trace.settings.get("initcwnd", INITIAL))
+
+
+def first_window(trace: Trace) -> int:
+    """Segments that connections begin with: the initial window, or hybla's, larger on long paths
+    (hybla_init())."""
+    if trace.cc != "hybla":
+        return initial_window(trace)
+    rtt = trace.board.samples[trace.una < 0].max(initial=0) + trace.at_once_ns
+    return max(initial_window(trace), int(rtt) // HYBLA_RTT0_NS)
 
 
 @once
