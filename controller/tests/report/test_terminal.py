@@ -116,6 +116,28 @@ def test_80_columns_show_the_expected_metric_of_many_swept_parameters(run: Run) 
     assert lines[3].split()[-2:] == ["900", "Mb/s"]
 
 
+def many_swept(run: Run, **metrics: float) -> Run:
+    """The points, with 20 parameters more that vary."""
+    points = []
+    for index, point in enumerate(run.points):
+        more = tuple(("hosts", f"tcp_parameter_{at}", str(index % 2)) for at in range(20))
+        values = {**point.metrics, "bulk": {**point.metrics.get("bulk", {}), **metrics}}
+        points.append(dataclasses.replace(point, tuples=(*point.tuples, *more), metrics=values))
+    return dataclasses.replace(run, points=tuple(points))
+
+
+def test_a_plain_line_of_a_group_has_no_list_of_all_that_varies_in_it(run: Run) -> None:
+    (line, *_) = [line for line in shown(many_swept(run), terminal=False).splitlines() if " points  " in line]
+    assert line.split("  ")[2] == "cc=dctcp_bug, and 22 parameters with several values"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_requests_over_many_parameters_are_told_apart_by_their_points(run: Run, width: int) -> None:
+    text = shown(many_swept(run, fct_all_p50_us=1000, fct_all_p99_us=2000), terminal=True, width=width, colours=None)
+    (head,) = [line for line in text.splitlines() if "FCT p50" in line]
+    assert head.split()[:3] == ["point", "flow", "requests"]
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(run: Run, width: int) -> None:
     """But for what is copied from it: the digest, and the place of the report.  No word is broken."""

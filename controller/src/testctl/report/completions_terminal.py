@@ -9,30 +9,36 @@ from rich.table import Table
 
 from testctl.core.units import show_time
 from testctl.metrics import CLASSES, POINT, TAILS, WHICH
-from testctl.report.factors import factors
+from testctl.report.factors import Factor, factors
 from testctl.results import RunPoint
 
 MAX_ROWS = 200
 
 
-def slowdown_table(points: Sequence[RunPoint]) -> Table | None:
-    """A row a point, flow that makes requests and class of sizes; None where no flow makes any."""
-    rows = list(_rows(points))
+def slowdown_table(points: Sequence[RunPoint], width: int) -> Table | None:
+    """A row a point, flow that makes requests and class of sizes; None where no flow makes any.
+
+    What the point sets is left out where it takes more than half of the width, in characters.
+    """
+    varying = factors(points)
+    if sum(max(map(len, (factor.label, *factor.values))) + 1 for factor in varying) > width / 2:
+        varying = []
+    rows = list(_rows(points, varying))
     if not rows or len(rows) > MAX_ROWS:
         return None
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    headings = ["point", *(factor.label for factor in factors(points)), "flow", "requests"]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    headings = ["point", *(factor.label for factor in varying), "flow", "requests"]
     for heading in headings:
         table.add_column(heading, overflow="fold")
-    for heading in ("FCT p50", "FCT p99", *(f"slowdown {tail.replace('p999', 'p99.9')}" for tail in TAILS)):
+    tails = [tail.replace("p999", "p99.9") for tail in TAILS]
+    for heading in ("FCT p50", "FCT p99", f"slowdown\n{tails[0]}", *(f"\n{tail}" for tail in tails[1:])):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def _rows(points: Sequence[RunPoint]) -> Iterator[list[str]]:
-    varying = factors(points)
+def _rows(points: Sequence[RunPoint], varying: Sequence[Factor]) -> Iterator[list[str]]:
     for point in points:
         for flow, values in point.metrics.items():
             for one in CLASSES if flow != POINT else ():

@@ -16,6 +16,8 @@ from testctl.results import Run, RunPoint
 
 MOST_GROUPS = 20
 """Lines for the points that passed."""
+_MOST_LISTED = 8
+"""Parameters of a group whose values are listed where it has several."""
 
 
 def plain_lines(run: Run, listed: Sequence[RunPoint], keys: Sequence[tuple[str, str]] = KEY_METRICS) -> list[str]:
@@ -36,7 +38,15 @@ def plain_lines(run: Run, listed: Sequence[RunPoint], keys: Sequence[tuple[str, 
 def _line(points: Sequence[RunPoint], varying: Sequence[Factor], shown: Sequence[Column]) -> str:
     """Points of one verdict: their values of each parameter, and of each metric the least and the greatest."""
     verdict = points[0].verdict
-    named = [_texts(factor.label, (factor.of[point.id] for point in points), "=", "|") for factor in varying]
+    several = [factor for factor in varying if len({factor.of[point.id] for point in points}) > 1]
+    left_out = several if len(several) > _MOST_LISTED else []
+    named = " ".join(
+        _texts(factor.label, (factor.of[point.id] for point in points), "=", "|")
+        for factor in varying
+        if factor not in left_out
+    ).strip()
+    if left_out:
+        named += f"{', and ' if named else ''}{len(left_out)} parameters with several values"
     measured = [
         _texts(column.heading, (text for _, text in _ends([column.cell(point) for point in points])), " ", " … ")
         for column in shown
@@ -45,7 +55,7 @@ def _line(points: Sequence[RunPoint], varying: Sequence[Factor], shown: Sequence
     parts = [
         f"{SHOWN_LOOKS[verdict].sign} {verdict}",
         what,
-        " ".join(filter(None, named)),
+        named,
         ", ".join(filter(None, measured)),
     ]
     return "  ".join(filter(None, parts))

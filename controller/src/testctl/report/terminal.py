@@ -65,7 +65,7 @@ def print_summary(run: Run, console: Console, *, every: bool = False) -> None:
         if point.reason and point.verdict != "pass":
             reason = point.reason.replace("\n", "\n  ")  # an agent's words begin no line of their own
             print_sentence(Text.assemble(verdict_text(point.verdict), f"  {point.id[:8]}  {reason}"), console)
-    slow = slowdown_table(run.points)
+    slow = slowdown_table(run.points, console.width)
     if slow is not None:
         console.print(slow)
     for shown in declared(run):
