@@ -295,3 +295,35 @@ def test_what_was_sent_again_and_lost_is_found_by_what_was_sent_later(
     text = FLIGHT + "20000 a < A ack 1000 sack 2000:7000\n21000 a > A 1000:2000 ack 0\n22000 a > A 9000:10000 ack 0\n"
     text += f"33000 a < A ack 1000 sack {newer}\n{again} a > A 1000:2000 ack 0\n{again + 10_000} a < A ack 10000\n"
     assert found("fast-retransmit", text, settings=settings).count == count
+
+
+@pytest.mark.parametrize(("ack", "count"), [(0, 0), (1000, 1)])
+def test_data_that_a_window_of_zero_refuses_is_not_received(ack: int, count: int) -> None:
+    """TCPZeroWindowDrop, with tcp_shrink_window; the window was open when it was sent."""
+    text = HELLO + f"20000 a < A 0:1000 ack 0\n20000 a > A ack {ack} win 0\n"
+    taken = {"time_ns": 90_000_000, "state": 1, "segs_out": 3, "segs_in": 2, "data_segs_in": 1, "bytes_acked": 1}
+    assert found("info-counts", text, samples=sample(**taken, bytes_received=0, rcv_ooopack=0)).count == count
+
+
+@pytest.mark.parametrize(("state", "count"), [("loss", 1), ("disorder", 0)])
+def test_a_timeout_that_was_taken_back_is_answered_no_more(state: str, count: int) -> None:
+    line = FRTO.splitlines()[3]
+    back = (
+        line.replace("240000", "245000")
+        .replace("retransmit loss", f"ack {state}")
+        .replace("pipe 1 prior 0", "pipe 1 prior 1")
+    )
+    assert violations("frto-new-data", SPURIOUS, trace=FRTO.replace(line, f"{line}\n{back}")) == count
+
+
+@pytest.mark.parametrize(("ack", "count"), [(0, 0), (1000, 1)])
+def test_a_duplicate_ack_does_not_set_a_probe_anew(ack: int, count: int) -> None:
+    """The probe of 31 ms has sent new data, and is the only one until that is acknowledged."""
+    text = FLIGHT + "99000 a < A ack 9000 sack 8000:9000\n"
+    trace = (
+        "10000 ack open una 0 nxt 9000 cwnd 20 ssthresh 99 pipe 9 prior 9 delivered 2\n"
+        f"28000 ack open una {ack} nxt 9000 cwnd 20 ssthresh 99 pipe 9 prior 9 delivered 3\n"
+        f"31000 send open una {ack} nxt 10000 cwnd 20 ssthresh 99 pipe 10 prior 9 delivered 3\n"
+        "99000 ack open una 9000 nxt 10000 cwnd 20 ssthresh 99 pipe 1 prior 10 delivered 12\n"
+    )
+    assert violations("tlp-missing", text, trace=trace) == count

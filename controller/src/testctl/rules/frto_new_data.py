@@ -9,7 +9,7 @@ from testctl.records.schema import TCP_LIMITS
 from testctl.rules.core.sender import sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
-from testctl.rules.core.windows import RECOVERY, Events, new_data
+from testctl.rules.core.windows import LOSS, RECOVERY, Events, new_data
 
 _SOON = 10
 _NOTHING_NEW = [TCP_LIMITS.index(limit) for limit in ("application", "send_buffer", "receiver_window")]
@@ -43,6 +43,7 @@ def check(trace: Trace) -> Found:
     following = np.append(np.flatnonzero(new), len(events))[np.cumsum(new)]
     at = np.minimum(following, len(events) - 1)
     soon = (following < len(events)) & events.same(at) & (time[at] - time < _SOON * 1000 * events["srtt_us"])
+    first &= events.before("state") == LOSS  # the timeout was not taken back
     partial = first & (una < sent[last]) & soon & (events["limited_by"] == TCP_LIMITS.index("nothing"))
     partial &= events.offered(partial) >= sent + trace.mss
     partial &= ~np.isin(events.before("limited_by")[last], _NOTHING_NEW)  # there was none at the timeout

@@ -29,9 +29,13 @@ def check(trace: Trace) -> Found:
     taken = samples(trace, *counts)
     rows = taken["row"]
     settled = taken["time_ns"] - trace["time_ns"][rows] >= trace.at_once_ns
+    refused = trace.refused
+    ever = (trace.count(refused.astype(np.int64), refused) + refused) > 0
+    doubtful = {"bytes_received": refused[rows], "rcv_ooopack": ever[rows]}
     texts: dict[int, str] = {}
     for name, count in counts.items():
-        for sample in np.flatnonzero(settled & (taken[name] != count[rows])).tolist():
+        wrong = settled & (taken[name] != count[rows]) & ~doubtful.get(name, np.bool_(False))
+        for sample in np.flatnonzero(wrong).tolist():
             texts.setdefault(
                 int(rows[sample]), f"tcp_info's {name} is {taken[name][sample]}, and packets show {count[rows[sample]]}"
             )

@@ -36,8 +36,10 @@ def check(trace: Trace) -> Found:
     silence = np.where(goes_on, np.append(time[1:], 0) - time, 0)
     delayed = np.where(events["pipe"] <= 1, max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000), 0)
     pto = 2 * srtt_ns + delayed
-    # It came by a timer, perhaps, which waits no longer than the RTO of the first segment (tcp_schedule_loss_probe()).
-    probe = events.follows & (time - events.before("time_ns") >= srtt_ns)
+    # It came by a timer, perhaps, which waits no longer than the RTO of the first segment (tcp_schedule_loss_probe()),
+    # and which duplicate ACKs do not set anew.
+    sets = events.before_each(events.last(~events.kind("ack") | (events["snd_una"] > events.before("snd_una"))))
+    probe = events.follows & ~(events.same(sets) & (time - time[sets] < srtt_ns))
     due = (srtt_ns > 0) & (events["pipe"] > 0) & np.isin(events["state"], (OPEN, CWR)) & ~probe
     # One probe at a time: until what had been sent at the last one is acknowledged, and more if the probe was of that
     # (RFC 8985, 7.4.2).
