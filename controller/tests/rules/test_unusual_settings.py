@@ -327,3 +327,25 @@ def test_a_duplicate_ack_does_not_set_a_probe_anew(ack: int, count: int) -> None
         "99000 ack open una 9000 nxt 10000 cwnd 20 ssthresh 99 pipe 1 prior 10 delivered 12\n"
     )
     assert violations("tlp-missing", text, trace=trace) == count
+
+
+@pytest.mark.parametrize("rule", ["delivered-count", "pipe-without-loss", "sacked-is-disorder"])
+def test_a_sack_may_be_left_out_where_a_packet_was_not_split(rule: str) -> None:
+    """tcp_fragment(), with a full send buffer."""
+    text = FLIGHT + "20000 a < A ack 1000 sack 2000:3000\n20500 a > A ack 0\n"
+    ack = "20000 ack open una 1000 nxt 9000 cwnd 11 ssthresh 99 pipe 8 prior 9 delivered 2\n"
+    before = "15000 ack open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 9 delivered 1\n"
+    trace = events(SENT + before + ack)
+    assert found(rule, text, events=trace).count == 1
+    counters = {"a": {"snmp": {"TcpExt.TCPWqueueTooBig": 1}}}
+    assert found(rule, text, events=trace, counters=counters).undecided
+
+
+@pytest.mark.parametrize(("time", "count"), [(20000, 0), (20001, 1)])
+def test_an_ack_with_nothing_in_flight_is_no_event(time: int, count: int) -> None:
+    """tcp_ack(): the D-SACK of the second ACK of an instant counts with the next event."""
+    text = FLIGHT + "15000 a > A 8000:9000 ack 0\n20000 a < A ack 9000\n"
+    text += f"{time} a < A ack 9000 sack 8000:9000\n30000 a > A 9000:10000 ack 0\n"
+    before = "12000 ack open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 9 delivered 1\n"
+    ack = f"{time} ack open una 9000 nxt 9000 cwnd 11 ssthresh 99 pipe 0 prior 9 delivered 10\n"
+    assert violations("delivered-count", text, trace=SENT + before + ack) == count

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.rules.core.spec import Found, RuleSpec
+from testctl.rules.core.sacks import unsplit
+from testctl.rules.core.spec import Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 from testctl.rules.core.windows import OPEN, Events
 
@@ -21,6 +22,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace) -> Found:
+    if why := unsplit(trace):
+        return undecided(why)
     events, board = Events(trace), trace.board
     at, rows = events.alone
     later = np.minimum(rows + 1, len(trace) - 1)

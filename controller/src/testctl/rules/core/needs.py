@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from testctl.records.schema import ACK, FIN, RST
 from testctl.rules.core.ecn import ecn_of
-from testctl.rules.core.sacks import in_use
+from testctl.rules.core.sacks import in_use, unsplit
 from testctl.rules.core.sender import sysctl, timers
 from testctl.rules.core.spec import Need, Thing
 from testctl.rules.core.trace import Trace
@@ -37,7 +37,7 @@ def _reneges(trace: Trace) -> str:
 def _segments(trace: Trace) -> str:
     if sysctl(trace, "tcp_mtu_probing", 0):
         return "probes of the path's MTU change what a segment is (net.ipv4.tcp_mtu_probing)"
-    return "small segments were sent again in one" if trace.board.merged.any() else ""
+    return "small segments were sent again in one" if trace.board.merged.any() else unsplit(trace)
 
 
 NEEDS: Mapping[Need, Callable[[Trace], str]] = {

@@ -63,6 +63,12 @@ def exact_acks(trace: Trace) -> Bools:
     return np.asarray((in_use(trace) | ~trace.anywhere(trace.board.repeats)) & ~late)
 
 
+def unsplit(trace: Trace) -> str:
+    """Why TCP may have left out a part of a SACK block; "": it has not (tcp_fragment(), with a full send buffer)."""
+    left = trace.records.snmp(trace.host).get("TcpExt.TCPWqueueTooBig")
+    return f"{trace.host} did not split a packet in which a SACK block ends (TcpExt.TCPWqueueTooBig)" if left else ""
+
+
 def compression_ns(trace: Trace) -> int:
     """How long Linux may hold ACKs behind the third duplicate."""
     settings = trace.settings

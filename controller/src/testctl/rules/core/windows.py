@@ -146,7 +146,9 @@ class Events:
         at = at[np.isin(conn[at], trace["conn"])]
         rows = last_rows(trace, conn[at], time[at])
         una = trace.highest(trace["ack"], ~trace.out & trace.has(ACK), inclusive=True)
-        received = una[rows] == self["snd_una"][at]
+        came = trace.count(trace.board.acks.astype(np.int64), trace.board.acks)
+        several = came[rows] + trace.board.acks[rows] - came[trace.instant[rows]] > 1  # no event with nothing in flight
+        received = (una[rows] == self["snd_una"][at]) & ~several
         return at[received], rows[received]
 
     def offered(self, of: Bools) -> Ints:
