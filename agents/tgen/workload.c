@@ -117,6 +117,11 @@ static void say_stopped(struct workload *w)
 {
 	stop_all();
 	failed(&w->failure, 0);
+	if (w->done == w->count)
+		fail(w->error,
+		     "stopped: all %d requests are written, and %d connections not "
+		     "closed yet by the other end",
+		     w->count, w->open);
 	fail(w->error, "stopped: %d of %d requests have not ended", w->count - w->done,
 	     w->count);
 }

@@ -112,3 +112,15 @@ def test_what_has_not_ended_by_the_limit_is_counted(runner: Any) -> None:
         code, said, result = runner.finish(process, out)
         assert (code, result["stopped"], result["done"]) == (1, True, 1)
         assert json.dumps(result["error"]) == '"stopped: 1 of 2 requests have not ended"', said
+
+
+def test_what_is_written_and_not_read_by_the_limit_is_named(runner: Any) -> None:
+    port = runner.free_ports()
+    schedule = runner.workdir / "requests.txt"
+    schedule.write_text("0 0 10 0 0\n")
+    with socket.create_server(("127.0.0.1", port + 3)):
+        limit_ns = time.time_ns() + 500 * MS
+        process, out = runner.end("send", server_port=port + 3, client_port=port, requests=schedule, limit_ns=limit_ns)
+        code, said, result = runner.finish(process, out)
+    assert (code, result["stopped"], result["done"]) == (1, True, 1), said
+    assert result["error"] == "stopped: all 1 requests are written, and 1 connections not closed yet by the other end"
