@@ -182,6 +182,8 @@ def test_a_window_that_stays_is_rounded_up() -> None:
     talk += "30000 b > A ack 64000 win 1024\n31000 b < A 64000:64400 ack 0\n31000 b > A ack 64400 win {}\n"
     assert found("silly-window-offered", talk.format(640), host="b").count == 0
     assert found("silly-window-offered", talk.format(896), host="b").count == 1
+    later = {"receive_buffer_later": "4kB at 300ms"}
+    assert found("silly-window-offered", talk.format(896), host="b", options=later).undecided
 
 
 @pytest.mark.parametrize(("time", "count"), [(31, 0), (30, 1)])
@@ -349,3 +351,22 @@ def test_an_ack_with_nothing_in_flight_is_no_event(time: int, count: int) -> Non
     before = "12000 ack open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 9 delivered 1\n"
     ack = f"{time} ack open una 9000 nxt 9000 cwnd 11 ssthresh 99 pipe 0 prior 9 delivered 10\n"
     assert violations("delivered-count", text, trace=SENT + before + ack) == count
+
+
+@pytest.mark.parametrize(("ssthresh", "count"), [(64, 0), (50, 1)])
+def test_an_ack_may_take_a_reduction_back_and_begin_another(ssthresh: int, count: int) -> None:
+    """tcp_try_undo_partial(), and tcp_fastretrans_alert() goes on: what was delivered counts from there."""
+    trace = (
+        "10000 send open una 0 nxt 90000 cwnd 100 ssthresh 999 pipe 90 prior 89 delivered 1\n"
+        "20000 ack recovery una 0 nxt 90000 cwnd 85 ssthresh 50 pipe 80 prior 90 delivered 11\n"
+        f"30000 ack recovery una 1000 nxt 90000 cwnd 78 ssthresh {ssthresh} pipe 77 prior 80 delivered 12\n"
+        f"31000 ack recovery una 1000 nxt 90000 cwnd 75 ssthresh {ssthresh} pipe 74 prior 77 delivered 15\n"
+    )
+    assert violations("prr-window", FIRST, trace=trace) == 2 * count
+
+
+@pytest.mark.parametrize(("event", "count"), [("retransmit", 0), ("timeout", 1)])
+def test_a_path_that_takes_shorter_packets_is_no_loss(event: str, count: int) -> None:
+    """tcp_simple_retransmit()."""
+    again = f"20000 {event} loss una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 0 delivered 1\n"
+    assert violations("reduction-at-loss", FIRST, trace=SENT + again, cc="reno") == count

@@ -46,7 +46,7 @@ def check(trace: Trace) -> Found:
     # An ACK that delivers nothing leaves the window as it is.
     window, idle = events.before("cwnd"), (new == 0) & ~events.begins
     least, most = (np.where(idle, window - pipe, more) for more in (least, most))
-    undone = events.last(ack & (pipe > events["prior_pipe"]))
+    undone = events.last(ack & ((pipe > events["prior_pipe"]) | (ssthresh > events.before("ssthresh"))))
     judged &= (undone < run) & ((events["cwnd"] < pipe + least) | (events["cwnd"] > pipe + most))
     return events.where(
         judged,

@@ -18,7 +18,8 @@ SPEC = RuleSpec(
     needs=("tcp_events",),
     quote="ssthresh = max (FlightSize / 2, 2*SMSS)",
     linux="Of the window, not of FlightSize: tcp_reno_ssthresh(); of Cubic (RFC 9438, 4.6) 717/1024 of it, of BIC "
-    "819/1024, of Scalable an eighth less, in whole segments. Variants in lab/cc take FlightSize with what limited "
+    "819/1024, of Scalable an eighth less, in whole segments. What ICMP finds too long for the path is sent again in "
+    "the same state without a reduction: tcp_simple_retransmit(). Variants in lab/cc take FlightSize with what limited "
     "transmit has sent (growth_reno.h), as an example in RFC 6937 does; RFC 5681, 3.2 leaves that out.",
 )
 _PARTS = {"reno": 512, "dctcp": 512, "cubic": 717, "bic": 819, "scalable": 896}
@@ -30,7 +31,8 @@ def check(trace: Trace) -> Found:
     if name not in _PARTS:
         return undecided(f"the factor of {trace.cc or 'the congestion control'} is not known")
     events = Events(trace)
-    begins = (events["state"] >= RECOVERY) & (events.before("state") <= DISORDER) & events.follows
+    begins = (events["state"] == RECOVERY) | events.kind("timeout")  # what ICMP finds too long is no loss
+    begins &= (events["state"] >= RECOVERY) & (events.before("state") <= DISORDER) & events.follows
     window = events.before("cwnd")
     if "_" in trace.cc and trace.mss:
         flight = -(-(events.before("snd_nxt") - events.before("snd_una")) // trace.mss)

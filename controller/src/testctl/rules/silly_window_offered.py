@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.records.schema import ACK, RST, SYN
 from testctl.rules.core.rows import NEVER
-from testctl.rules.core.spec import NOTHING, Found, RuleSpec, where
+from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
 SPEC = RuleSpec(
@@ -25,6 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace) -> Found:
     if not trace.peer_mss:
         return Found()
+    if trace.option("receive_buffer_later", "none") not in ("none", None):
+        return undecided(f"the receive buffer of {trace.flow} changes")
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN)
     edge = trace.limit
     usable = edge - np.maximum(trace["ack"], trace.rcv_nxt)

@@ -64,7 +64,7 @@ def exact_acks(trace: Trace) -> Bools:
 
 
 def unsplit(trace: Trace) -> str:
-    """Why TCP may have left out a part of a SACK block; "": it has not (tcp_fragment(), with a full send buffer)."""
+    """Why TCP may have left out a part of a SACK block; "": it took all (tcp_fragment(), with a full send buffer)."""
     left = trace.records.snmp(trace.host).get("TcpExt.TCPWqueueTooBig")
     return f"{trace.host} did not split a packet in which a SACK block ends (TcpExt.TCPWqueueTooBig)" if left else ""
 
