@@ -370,3 +370,14 @@ def test_a_path_that_takes_shorter_packets_is_no_loss(event: str, count: int) ->
     """tcp_simple_retransmit()."""
     again = f"20000 {event} loss una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 9 prior 0 delivered 1\n"
     assert violations("reduction-at-loss", FIRST, trace=SENT + again, cc="reno") == count
+
+
+@pytest.mark.parametrize(("start", "count"), [(2000, 1), (2001, 0)])
+def test_data_beyond_a_window_that_was_taken_back_is_dropped(start: int, count: int) -> None:
+    """tcp_sequence(), with tcp_shrink_window; the ACK that answers it has no SACK block."""
+    text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a > A ack 1000 win 1000\n"
+    text += f"30000 a < A {start}:4000 ack 0\n31000 a > A ack 1000 win 1000\n"
+    text += "60000 a > A ack 1000 sack 9000:9001\n"
+    assert violations("sack-present", text) == count
+    taken = {"time_ns": 90_000_000, "state": 1, "segs_out": 5, "segs_in": 3, "data_segs_in": 2, "bytes_acked": 1}
+    assert found("info-counts", text, samples=sample(**taken, bytes_received=1000, rcv_ooopack=0)).count == count

@@ -24,7 +24,7 @@ _INITIAL = 536
 
 def check(trace: Trace) -> Found:
     mss = trace.peer_mss
-    came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
+    came = trace.taken & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER) & (trace.acked > NEVER)
     there = trace.arrived_to
     if not came.any() or mss < _INITIAL:
         return NOTHING

@@ -22,7 +22,7 @@ SPEC = RuleSpec(
 def check(trace: Trace) -> Found:
     there = trace.arrived_to
     gap = (trace.rcv_nxt > NEVER) & (trace.seen > trace.rcv_nxt)
-    fills = ~trace.refused & ~trace.out & trace.data & trace.from_syn & gap & (there > trace.rcv_nxt)
+    fills = ~trace.refused & trace.taken & trace.data & trace.from_syn & gap & (there > trace.rcv_nxt)
     answer = trace.reached(trace["ack"], trace.acks, there, fills)
     return where(
         trace.late(fills, answer, trace.at_once_ns),

@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace) -> Found:
-    came = ~trace.out & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER)
+    came = trace.taken & trace.data & trace.from_syn & (trace.rcv_nxt > NEVER)
     if not came.any() or trace.option("lowat", "auto") != 1 or kernel(trace) < (6, 6):
         return NOTHING
     there, segment = trace.arrived_to, -(-trace["length"] // np.maximum(trace["segs"], 1))

@@ -25,7 +25,7 @@ SPEC = RuleSpec(
 def check(trace: Trace) -> Found:
     if not trace.dctcp:
         return Found()
-    data = ~trace.out & trace.data & trace.from_syn & (trace["ecn"] > 0)
+    data = trace.taken & trace.data & trace.from_syn & (trace["ecn"] > 0)
     there = trace.arrived_to
     before = trace.latest(data)
     marked = trace["ecn"] == CE

@@ -28,7 +28,7 @@ def check(trace: Trace) -> Found:
     if not trace.dctcp:
         return Found()
     # Data that arrived before, and not ECN-capable data, change nothing (__tcp_ecn_check_ce()).
-    data = ~trace.out & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)
+    data = trace.taken & trace.data & ~trace.repeated & ~trace.refused & (trace["ecn"] > 0)
     last = trace.latest(data)
     mark, echo = ecn.marked & data, trace.has(ECE)
     # An ACK has the mark of the packet whose data it ends with: those at one instant are processed one by one, and one

@@ -32,7 +32,7 @@ def check(trace: Trace) -> Found:
     there = trace.arrived_to
     # In order alone: what fills a gap is acknowledged with data that had arrived before it.
     inside = (trace.rcv_nxt > NEVER) & (there > trace.rcv_nxt) & (there == trace.end)
-    data = ecn.classic & ~trace.out & trace.data & inside & ~trace.refused & (trace["ecn"] > 0) & ~ecn.ended
+    data = ecn.classic & trace.taken & trace.data & inside & ~trace.refused & (trace["ecn"] > 0) & ~ecn.ended
     answer = trace.reached(trace["ack"], acks, there)
     mixed = trace.has(ECE)[answer] != ecn.marked
     return where(

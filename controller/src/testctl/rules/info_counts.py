@@ -63,5 +63,5 @@ def _counts(trace: Trace) -> dict[str, Ints]:
         "total_retrans": total(segs, sent_again),
         "bytes_acked": trace.highest(trace["ack"], ~out & trace.has(ACK), inclusive=True) + opened,
         "bytes_received": trace.arrived_to,
-        "rcv_ooopack": total(segs, ~out & ~syn & (trace.end > trace["seq"]) & (trace["seq"] > trace.rcv_nxt)),
+        "rcv_ooopack": total(segs, trace.taken & ~syn & (trace["seq"] > trace.rcv_nxt)),
     }

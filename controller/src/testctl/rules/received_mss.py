@@ -27,7 +27,7 @@ _INITIAL = 536
 def check(trace: Trace) -> Found:
     taken = samples(trace, "rcv_mss", "advmss")
     rows, mss = taken["row"], taken["rcv_mss"]
-    came = ~trace.out & trace.data
+    came = trace.taken & trace.data
     length, segs = trace["length"], np.maximum(trace["segs"], 1)
     size = -(-length // segs)
     most = np.where(segs > 1, (length - 1) // np.maximum(segs - 1, 1), length)  # the last of several may be short

@@ -27,7 +27,7 @@ def check(trace: Trace) -> Found:
     sacks = blocks(trace)
     first = (sacks.number == 0) & ~sacks.duplicate & trace.from_syn[sacks.row]
     rows, start, end = sacks.row[first], sacks.start[first], sacks.end[first]
-    came = ~trace.out & (trace.data | trace.has(FIN))
+    came = trace.taken & (trace.data | trace.has(FIN))
     trigger = trace.latest(came)[rows]
     known = trigger >= 0
     seq = trace["seq"][trigger]

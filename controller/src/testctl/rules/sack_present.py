@@ -27,7 +27,7 @@ SPEC = RuleSpec(
 
 def check(trace: Trace) -> Found:
     acks = trace.out & trace.has(ACK) & ~trace.has(RST) & ~trace.has(SYN) & trace.from_syn & in_use(trace)
-    came = np.where(~trace.out & trace.data, trace["seq"] + trace["length"], NEVER)
+    came = np.where(trace.taken & trace.data, trace["seq"] + trace["length"], NEVER)
     bare = acks & ~trace.refused & (trace["sack1_start"] < 0)
     highest = trace.settled(came, trace.at_once_ns, bare)
     # The gap may have been filled meanwhile, and the ACK not have its number yet: `ack-is-rcv-nxt` sees that.
@@ -41,5 +41,5 @@ def check(trace: Trace) -> Found:
     return where(
         gap & ~forgotten,
         lambda row: f"acknowledges {trace['ack'][row]} without a SACK block; up to {highest[row]} had arrived",
-        lambda: trace.latest(~trace.out & trace.data),
+        lambda: trace.latest(trace.taken & trace.data),
     )

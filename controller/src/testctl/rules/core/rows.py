@@ -259,7 +259,7 @@ class Rows:
     @cached_property
     def seen(self) -> Ints:
         """The end of the highest that had arrived, with or without gaps below; an ACK that is ahead brings nothing."""
-        return self.highest(self.end, ~self.out & ~self.has(RST) & (self.end > self["seq"]))
+        return self.highest(self.end, self.taken & ~self.has(RST))
 
     @cached_property
     def acked(self) -> Ints:
@@ -295,9 +295,19 @@ class Rows:
         return np.asarray(self.out & (empty | byte))
 
     @cached_property
+    def taken(self) -> Bools:
+        """Rows that bring numbers and begin within the window that the host had offered last: TCP drops the others,
+        which come where it has taken a larger window back (tcp_sequence())."""
+        brings = ~self.out & (self.end > self["seq"])
+        rows = np.flatnonzero(brings & self.from_syn)
+        offer = self.latest(self.acks)[rows]
+        brings[rows] = (offer < 0) | (self["seq"][rows] <= self.limit[offer])
+        return brings
+
+    @cached_property
     def arrivals(self) -> Arrivals:
         """When each byte arrived first; numbers with `apart` added."""
-        rows = np.flatnonzero(~self.out & (self.end > self["seq"]))
+        rows = np.flatnonzero(self.taken)
         return Arrivals(rows, (self["seq"] + self.apart)[rows], (self.end + self.apart)[rows])
 
     @cached_property
