@@ -284,7 +284,8 @@ def test_a_probe_that_was_due_stays_where_losses_are_not_detected_by_time(
     ("recovery", "newer", "again", "count"),
     [
         (1, "9000:10000", 180_000, 1),
-        (1, "9000:10000", 60_000, 0),
+        (1, "9000:10000", 67_000, 0),
+        (1, "9000:10000", 67_001, 1),
         (1, "7000:8000", 180_000, 0),
         (0, "9000:10000", 180_000, 0),
     ],
@@ -381,3 +382,11 @@ def test_data_beyond_a_window_that_was_taken_back_is_dropped(start: int, count: 
     assert violations("sack-present", text) == count
     taken = {"time_ns": 90_000_000, "state": 1, "segs_out": 5, "segs_in": 3, "data_segs_in": 2, "bytes_acked": 1}
     assert found("info-counts", text, samples=sample(**taken, bytes_received=1000, rcv_ooopack=0)).count == count
+
+
+@pytest.mark.parametrize(("again", "count"), [(163_000, 0), (163_001, 1)])
+def test_rack_waits_for_the_rtt_of_any_that_an_ack_reports(again: int, count: int) -> None:
+    """tcp_rack_advance(): 70 ms, and a tick for each timer, though what was sent last took 1 ms."""
+    text = FLIGHT + "80000 a < A ack 1000 sack 2000:7000\n81000 a > A 1000:2000 ack 0\n82000 a > A 9000:10000 ack 0\n"
+    text += f"83000 a < A ack 1000 sack 9000:10000\n{again} a > A 1000:2000 ack 0\n200000 a < A ack 10000\n"
+    assert violations("fast-retransmit", text) == count

@@ -33,7 +33,9 @@ def check(trace: Trace) -> Found:
     rows = np.flatnonzero(shown)
     sent, times = board.transmitted(np.maximum(trace.una, 0), rows)
     newest = board.newest[rows]
-    rtt = trace.sparse(rows, np.where(times == 1, board.rtt_max[rows], time[rows] - time[newest]))
+    # RACK's RTT is of any that the ACK reports, be it sent before that.
+    waits = np.maximum(2 * (time[rows] - time[newest]), time[sent] + board.rtt_max[rows] - time[rows])
+    limit = trace.sparse(rows, np.where(times == 1, 2 * board.rtt_max[rows], waits) + 3 * TICK_NS)
     shown[rows] = (times == 1) | (rack(trace) & (times > 1) & (newest >= 0) & (time[newest] > time[sent]))
     moves, again = board.acks & (trace["ack"] > trace.una), board.again & (trace["seq"] <= trace.una)
     begun = shown & ~(trace.latest(shown) > trace.latest(moves | again))
@@ -49,7 +51,7 @@ def check(trace: Trace) -> Found:
 
     late = np.minimum(when(again), when(moves)) - time
     return where(
-        begun & (late > 2 * rtt + 3 * TICK_NS),
+        begun & (late > limit),
         lambda row: (
             f"{trace.una[row]} is not sent again for {ms(late[row])}, with {board.sacked_bytes[row]} bytes SACKed"
         ),
