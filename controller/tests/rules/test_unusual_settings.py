@@ -390,3 +390,12 @@ def test_rack_waits_for_the_rtt_of_any_that_an_ack_reports(again: int, count: in
     text = FLIGHT + "80000 a < A ack 1000 sack 2000:7000\n81000 a > A 1000:2000 ack 0\n82000 a > A 9000:10000 ack 0\n"
     text += f"83000 a < A ack 1000 sack 9000:10000\n{again} a > A 1000:2000 ack 0\n200000 a < A ack 10000\n"
     assert violations("fast-retransmit", text) == count
+
+
+@pytest.mark.parametrize(("ack", "undecided"), [(20000, False), (40000, True)])
+def test_a_rule_that_packets_in_the_backlog_break_is_undecided(ack: int, undecided: bool) -> None:
+    """tcp_add_backlog(): TCP takes them later, several as one."""
+    text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a < A 1000:2000 ack 0\n" + f"{ack} a > A ack 2000\n"
+    result = found("ack-every-second-segment", text, counters={"a": {"snmp": {"TcpExt.TCPBacklogCoalesce": 1}}})
+    assert (bool(result.undecided), result.count) == (undecided, 0)
+    assert found("ack-every-second-segment", text).count == undecided

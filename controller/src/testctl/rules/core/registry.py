@@ -28,7 +28,8 @@ class Rule:
         why = lacking(trace, self.spec.needs)
         if why:
             return undecided(why)
-        return NOTHING if absent(trace, self.spec.only_if) else self.check(trace)
+        found = NOTHING if absent(trace, self.spec.only_if) else self.check(trace)
+        return undecided(trace.backlog) if found.count and trace.backlog and "order" in self.spec.needs else found
 
 
 @cache

@@ -80,6 +80,13 @@ class Trace(Rows):
         return f"{self.host} has a queue of its own ({queue})" if queue else ""
 
     @cached_property
+    def backlog(self) -> str:
+        """Why TCP took packets later than they came, several at a time; "": it did not, by what its kernel counts."""
+        counted = self.records.snmp(self.host).get("TcpExt.TCPBacklogCoalesce")
+        text = f"a program of {self.host} had the socket at times, and packets waited (TcpExt.TCPBacklogCoalesce)"
+        return text if counted else ""
+
+    @cached_property
     def at_once_ns(self) -> int:
         """Packets sent at once leave within this time: below every timer of TCP, above what a host takes."""
         return 100_000 if self.exact else 10_000_000
