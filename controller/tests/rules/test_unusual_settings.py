@@ -197,14 +197,23 @@ def test_a_probe_may_leave_behind_duplicate_acks(time: int, count: int) -> None:
     assert violations("limited-transmit", FLIGHT, trace=NINE + acks + again, **settings) == 1
 
 
-@pytest.mark.parametrize(("time", "count"), [(735, 1), (736, 0)])
+@pytest.mark.parametrize(("time", "count"), [(810, 1), (811, 0)])
 def test_an_rto_is_of_what_timestamps_measure_too(time: int, count: int) -> None:
-    """tcp_ack_update_rtt(): of 100 ms the RTO is 300 ms, with 20 ms of what was sent again 320, less a tick of 4."""
-    hello = "0 a > S ts 1000/0\n100000 a < SA ack 0 ts 5000/1000\n100000 a > A ack 0 ts 1100/5000\n"
-    text = hello + "100000 a > A 0:1000 ack 0 ts 1100/5000\n400000 a > A 0:1000 ack 0 ts 1400/5000\n"
-    text += "420000 a < A ack 1000 ts 5100/1400\n420000 a > A 1000:2000 ack 0 ts 1420/5100\n"
-    text += "420000 a > A 2000:3000 ack 0 ts 1420/5100\n"
+    """tcp_ack_update_rtt(): of 20 ms it is 60 ms, with 220 ms of what was sent again 275, less a tick of 4."""
+    hello = "0 a > S ts 1000/0\n20000 a < SA ack 0 ts 5000/1000\n20000 a > A ack 0 ts 1020/5000\n"
+    text = hello + "20000 a > A 0:1000 ack 0 ts 1020/5000\n320000 a > A 0:1000 ack 0 ts 1320/5000\n"
+    text += "540000 a < A ack 1000 ts 5100/1320\n540000 a > A 1000:2000 ack 0 ts 1540/5100\n"
+    text += "540000 a > A 2000:3000 ack 0 ts 1540/5100\n"
     assert violations("rto-by-rtt", text + f"{time}000 a > A 1000:2000 ack 0 ts 1999/5100\n") == count
+
+
+@pytest.mark.parametrize(("time", "count"), [(2257, 1), (2258, 0)])
+def test_the_deviation_grows_by_an_eighth_as_much_while_the_rtt_falls(time: int, count: int) -> None:
+    """tcp_rtt_estimator(): of 300 ms and 20, SRTT is 265 ms and RTTVAR 154, and not 182; less a tick of 4."""
+    hello = "0 a > S\n300000 a < SA ack 0\n300000 a > A ack 0\n"
+    text = hello + "1380000 a > A 0:1000 ack 0\n1380000 a > A 1000:2000 ack 0\n"
+    text += "1380000 a > A 2000:3000 ack 0\n1400000 a < A ack 1000\n"
+    assert violations("rto-by-rtt", text + f"{time}000 a > A 1000:2000 ack 0\n") == count
 
 
 @pytest.mark.parametrize(("window", "time", "count"), [(50000, 21, 0), (50000, 22, 1), (50001, 21, 1)])
@@ -399,3 +408,22 @@ def test_a_rule_that_packets_in_the_backlog_break_is_undecided(ack: int, undecid
     result = found("ack-every-second-segment", text, counters={"a": {"snmp": {"TcpExt.TCPBacklogCoalesce": 1}}})
     assert (bool(result.undecided), result.count) == (undecided, 0)
     assert found("ack-every-second-segment", text).count == undecided
+
+
+@pytest.mark.parametrize(("length", "count"), [(2000, 0), (1999, 1)])
+def test_what_was_written_before_the_window_grew_has_its_first_size(length: int, count: int) -> None:
+    """tcp_bound_to_half_wnd(): 4000 bytes of window, then 8000, so that later segments have 4000 bytes."""
+    text = HELLO.replace("win 64000", "win 4000") + "20000 a < A ack 0 win 6000\n"
+    text += "20000 a > A 0:2000 ack 0\n20000 a > A 2000:4000 ack 0\n20000 a > A 4000:6000 ack 0\n"
+    text += f"21000 a < A ack 0 win {6000 + length}\n22000 a > A 6000:{6000 + length} ack 0\n"
+    text += f"30000 a < A ack 6000 win 8000\n31000 a > A {6000 + length}:{10000 + length} ack 0\n"
+    assert violations("silly-window-sent", text) == count
+
+
+@pytest.mark.parametrize(("old", "count"), [("1000:2000", 0), ("5000:6000", 1)])
+def test_the_ack_of_an_old_duplicate_repeats_the_last_block(old: str, count: int) -> None:
+    """tcp_send_dupack(), without D-SACK: the block is of what came before."""
+    text = HELLO + "20000 a < A 0:3000 ack 0\n20000 a > A ack 3000\n21000 a < A 4000:5000 ack 0\n"
+    text += f"21000 a > A ack 3000 sack 4000:5000\n30000 a < A {old} ack 0\n30000 a < A 9000:9999 ack 0\n"
+    text += "30000 a > A ack 3000 sack 4000:5000\n"
+    assert violations("sack-first-block", text) == count

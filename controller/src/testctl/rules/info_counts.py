@@ -16,7 +16,7 @@ SPEC = RuleSpec(
     "of its packets.",
     source="RFC 4898, 4",
     level="MUST",
-    needs=("start", "order", "packets"),
+    needs=("start", "mtu", "order", "packets"),
     quote="The number of segments sent containing a positive length data segment",
     linux="Judged are samples of tcp_info.  Who opened the connection counts its SYN as a byte acknowledged; the other "
     "end counts no SYN-ACK as sent, and one SYN as received.  rcv_ooopack counts what came above a gap, a FIN "

@@ -50,7 +50,8 @@ def check(trace: Trace) -> Found:
         others = np.flatnonzero(came[begin : rows[at]]) + begin
         inside = (trace["seq"][others] >= start[at]) & (trace["seq"][others] < end[at])
         advances = trace.arrived_to[others] > trace.rcv_nxt[others]
-        broken[rows[at]] = not (inside | advances).any()
+        old = trace.end[others] <= trace.rcv_nxt[others]  # whose ACK repeats the block, without D-SACK
+        broken[rows[at]] = not (inside | advances | old).any()
     return where(
         broken,
         lambda row: (

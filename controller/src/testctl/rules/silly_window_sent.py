@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from testctl.records.schema import PSH
+from testctl.records.schema import PSH, SYN
 from testctl.rules.core.rows import NEVER
 from testctl.rules.core.sender import full_segment, sysctl
 from testctl.rules.core.spec import Found, RuleSpec, undecided, where
@@ -33,7 +33,9 @@ def check(trace: Trace) -> Found:
     at = np.flatnonzero(fresh & (trace.end >= trace.edge))
     at = at[seq[at] + length[at] == trace.edge[at]]
     largest, mss = trace.highest(trace["window"], ~trace.out, trace.sparse(at, at >= 0))[at], full_segment(trace)[at]
-    cut = trace.sparse(at, length[at] % mss > 0)
+    # What was written before the window grew has its first size.
+    first = np.minimum(np.maximum(trace.highest(trace["window"], ~trace.out & trace.has(SYN))[at] // 2, 1), mss)
+    cut = trace.sparse(at, (length[at] % mss > 0) & (length[at] % first > 0))
     at, largest, mss = (values[cut[at]] for values in (at, largest, mss))
     part = length[at] % mss
     # The end of what there was to send may lie at the edge by chance: it is pushed.

@@ -357,14 +357,16 @@ class Scoreboard:
         return self._or_stamped(self.samples)
 
     def estimate(self, row: int) -> tuple[float, float]:
-        """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample."""
+        """(SRTT, RTTVAR) before a row by RFC 6298, 2, in ns; (0, 0) without a sample.  As in Linux, RTTVAR grows by an
+        eighth as much while the RTT falls (tcp_rtt_estimator())."""
         before = self._stamped_samples[self.trace.first[row] : row]
         values = before[before >= 0][-_SAMPLES:].tolist()
         if not values:
             return 0.0, 0.0
         srtt, rttvar = float(values[0]), values[0] / 2
         for value in values[1:]:
-            rttvar += (abs(srtt - value) - rttvar) / 4
+            more = (abs(srtt - value) - rttvar) / 4
+            rttvar += more / 8 if value < srtt and more > 0 else more
             srtt += (value - srtt) / 8
         return srtt, rttvar
 
