@@ -89,6 +89,21 @@ def test_a_failing_point_that_shares_nothing_has_a_row_of_its_own(run: Run) -> N
     ]
 
 
+def test_points_that_break_a_rule_say_which(run: Run) -> None:
+    """The rule that most of them break, in the sentence; all of them in the table."""
+    reasons = ["the rule sack-present was broken by bulk (at 1 ms); the rule kernel-counts was broken by bulk, 2 times"]
+    reasons += ["the rule sack-present was broken by bulk, 9 times"] * 2
+    points = [dataclasses.replace(point, verdict="pass", reason="") for point in run.points]
+    points[:3] = [dataclasses.replace(p, verdict="fail", reason=why) for p, why in zip(points, reasons, strict=False)]
+    page = run_page(Found(run.path, {**run.summary, "expectations": []}, points), run.plan_text)
+    assert page["found"].startswith("3 of 36 fail and break the rule sack-present")
+    worst = {part for row in page["failures"][0]["rows"] for part in row["worst"].split("; ")}
+    assert worst == {"rule sack-present broken", "rule kernel-counts broken"}
+    points[1] = dataclasses.replace(points[1], reason="the lab was late")
+    page = run_page(Found(run.path, {**run.summary, "expectations": []}, points), run.plan_text)
+    assert page["found"].startswith("3 of 36 fail, 2 of them break the rule sack-present")
+
+
 def test_a_run_that_passes_says_so_with_what_its_expectations_found(run: Run) -> None:
     passing = [dataclasses.replace(p, verdict="pass") for p in run.points if ("switch", "delay", "10ms") in p.tuples]
     met = {**run.summary["expectations"][0], "verdict": "pass", "points": [point.id for point in passing]}

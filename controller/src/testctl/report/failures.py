@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,7 +55,7 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
     """What failure_lines() says, for a table: {"verdict", "count", "rows": [{"share", "where", "worst"}], "more"}.
 
     where  [(factor's label, value)], which all points of the row have
-    worst  of the expectations that these points fail, each "metric value"
+    worst  of the expectations that these points fail, each "metric value"; and the rules that they break
     """
     tables = []
     for verdict in _AMONG:
@@ -82,6 +84,11 @@ def shared_by(points: Sequence[RunPoint], verdict: str) -> list[Shared]:
     return failures.shared_values(*_compared(points, verdict))
 
 
+def rules_broken(points: Sequence[RunPoint]) -> Counter[str]:
+    """How many of these points fail by each rule."""
+    return Counter(rule for point in points for rule in set(re.findall(r"the rule (\S+) was broken", point.reason)))
+
+
 def telling_labels(points: Sequence[RunPoint]) -> list[str]:
     """Labels of factors: those first that failing points share, most telling first; then those of most values."""
     named = [label for verdict in _AMONG for group in shared_by(points, verdict) for label, _ in group.condition]
@@ -103,6 +110,7 @@ def _worst(points: Sequence[RunPoint], expected: Sequence[Judged]) -> str:
         failing = [point for point in points if expectation.verdict == "fail" and point.id in expectation.points]
         if failing and (value := expectation.worst(failing)):
             texts.append(f"{expectation.metric} {value}" + (f", want {expectation.bound}" if expectation.bound else ""))
+    texts += [f"rule {rule} broken" for rule, _ in rules_broken(points).most_common()]
     return "; ".join(dict.fromkeys(texts))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from testctl.core.words import counted
 from testctl.report.expectations import Judged
-from testctl.report.failures import shared_by
+from testctl.report.failures import rules_broken, shared_by
 from testctl.results import RunPoint
 
 _OTHERS = {"invalid": "invalid", "broken": "broken", "skip": "skipped", "not judged yet": "not judged yet"}
@@ -36,7 +36,13 @@ def _failed(points: Sequence[RunPoint], failed: Sequence[RunPoint], expected: Se
     missed = [expectation for expectation in expected if expectation.verdict == "fail"]
     most = max(missed, key=lambda expectation: len(ids & expectation.points), default=None)
     if most is None:
-        return f"{text}: {failed[0].reason}" if len(failed) == 1 and failed[0].reason else text
+        if len(failed) == 1 and failed[0].reason:
+            return f"{text}: {failed[0].reason}"
+        for rule, count in rules_broken(failed).most_common(1):
+            text += f", {count} of them break" if count < len(failed) else " and break"
+            text += f" the rule {rule}"
+        shared = shared_by(points, "fail")
+        return text + (f": {shared[0].text}" if shared else "")
     of = [point for point in failed if point.id in most.points]
     text += f'{f", {len(of)} of them" if len(of) < len(failed) else ""} "{most.name}"'
     shared, worst = shared_by(points, "fail"), most.worst(of)
