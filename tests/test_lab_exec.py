@@ -272,7 +272,7 @@ def test_a_plan_with_commands_has_metrics_and_repeats(tmp_path: Path) -> None:
     assert "the same:" in again
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_a_plan_with_commands_in_namespaces(tmp_path: Path) -> None:
     run = tmp_path / "run"
     call("run", str(command_plan(tmp_path)), "--testbed", "netns", "--out", str(run), "--without", "switch.delay",

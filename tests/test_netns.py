@@ -25,7 +25,7 @@ from testctl_agent.network import qdisc
 from controller.tests.report.reading import text_of
 from tests import cli_commands
 
-root = pytest.mark.alone
+alone, root = pytest.mark.alone, pytest.mark.root
 VERSION = ".".join(platform.release().split("-")[0].split(".")[:2])
 PLAN = """
 about: short flows
@@ -94,7 +94,7 @@ def left(pid: int) -> list[str]:
     return [name for name in names if (owner := owner_of(name)) and (owner.pid == pid or not owner.alive())]
 
 
-@root
+@alone
 def test_two_pairs_at_once(tmp_path: Path) -> None:
     """One with what the kernel has, one with BPF; the bins sum to the wire; the first namespace is as before."""
     before, had = first_namespace(), available()
@@ -116,7 +116,7 @@ def test_two_pairs_at_once(tmp_path: Path) -> None:
             assert int(sums.sum()) == records.counters["receiver"]["device"]["eth0"]["rx_bytes"]
 
 
-@root
+@alone
 @pytest.mark.skipif(bool(unavailable()), reason="this kernel can't have DCTCP as BPF")
 def test_the_limiter_marks_data_on_any_kernel(tmp_path: Path) -> None:
     """By RED where the kernel has it, else by a program; dctcp's sender answers with a smaller window."""
@@ -167,7 +167,7 @@ def test_a_tuple_that_can_not_be_had_is_left_out_by_choice(tmp_path: Path) -> No
     assert "not measured on this machine" in page
 
 
-@root
+@alone
 def test_a_killed_run_leaves_nothing_after_the_next(tmp_path: Path) -> None:
     allowed, before = LIST.read_text(encoding="ascii"), available()
     file = write(tmp_path)
@@ -216,7 +216,7 @@ def processes_in(inodes: set[int]) -> list[str]:
 
 
 @pytest.mark.long
-@root
+@alone
 def test_the_noise_is_measured_and_stated(tmp_path: Path) -> None:
     file = write(tmp_path)
     text = call(file, "--repeat", "2", "--jobs", "2", "--metric", "payload_bytes", command="aa")

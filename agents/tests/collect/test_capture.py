@@ -103,7 +103,7 @@ SCRIPT = """
 """
 
 
-@pytest.mark.alone
+@pytest.mark.root
 @pytest.mark.skipif(bool(capture.unavailable()), reason="tcpdump is not installed")
 def test_a_capture_of_a_flow_is_whole(tmp_path: Path, in_namespace: Callable[..., str]) -> None:
     """In namespaces of its own; both end with the last process in them."""

@@ -203,6 +203,6 @@ def test_the_kernel_always_says_something() -> None:
     assert found.error_ns >= 0
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_two_namespaces_of_one_clock(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_clock.py")).endswith("done\n")

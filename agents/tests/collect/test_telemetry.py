@@ -79,7 +79,7 @@ def test_the_switch_stops_recording_also_when_the_reader_has_ended(
     assert open_maps == []
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_a_device_without_the_program() -> None:
     with pytest.raises(TestbedError, match="telemetry: device lo: the switch's program is not there"):
         telemetry.task({"devices": "lo"}, Path())

@@ -11,7 +11,7 @@ import pytest
 from agents.tests.switch.program import ProgramSwitch, open_target
 
 
-@pytest.fixture(scope="session", params=[pytest.param("ebpf", marks=pytest.mark.alone), "bmv2"])
+@pytest.fixture(scope="session", params=[pytest.param("ebpf", marks=pytest.mark.root), "bmv2"])
 def program_target(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Anything with `driver` and `inject`; skipped, with the reason, where it can't be had."""
     with open_target(request.param) as target:

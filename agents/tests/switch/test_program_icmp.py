@@ -13,7 +13,7 @@ from testctl_agent.switch.ebpf_ports import PortMap
 from agents.tests.switch.packets import UDP, Segment, checksum, mac, pseudo
 from agents.tests.switch.program import ProgramSwitch
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.root
 ETHERNET, ICMP, ICMP6 = 14, 1, 58
 CS6 = 0xC0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_ebpf(in_namespace: Callable[..., str]) -> None:
     assert in_namespace(Path(__file__).with_name("root_ebpf.py")).endswith("all is as before\n")
 

@@ -130,7 +130,7 @@ def test_the_raw_files_of_a_session_that_was_killed_go_at_the_next_start(pyteste
     assert not (left / ".work").exists()
 
 
-@pytest.mark.alone
+@pytest.mark.root
 def test_what_a_testbed_cannot_have_is_skipped(pytester: pytest.Pytester) -> None:
     """The running kernel has no congestion control of that name."""
     lines = [line for line in PLAN.replace("cubic, reno", "nowhere, reno").splitlines() if "[switch" not in line]
