@@ -16,6 +16,8 @@ from testctl.cli.extensions import GROUP, KNOWN
 from testctl.execution.pool import POOLS
 from testctl.system import checkout
 
+from tests.cli_commands import READY
+
 COMMANDS = """
 from typing import Annotated
 
@@ -68,10 +70,8 @@ def install(place: Path, name: str, commands: dict[str, str], **modules: str) ->
         (place / f"{module}.py").write_text(text, encoding="utf-8")
 
 
-EACH = """
-import json, os, sys, tempfile
-
-from testctl.cli.main import main
+EACH = f"""{READY}
+import tempfile
 
 found = []
 for words in json.loads(sys.argv[1]):
@@ -80,14 +80,12 @@ for words in json.loads(sys.argv[1]):
         if (child := os.fork()) == 0:
             os.dup2(out.fileno(), 1)
             os.dup2(err.fileno(), 2)
-            sys.argv = ["testctl", *words]
-            main()
-            sys.exit(0)
+            command(words)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         found.append([code, *(file.seek(0) or file.read().decode() for file in (out, err))])
 print(json.dumps(found))
 """
-"""Runs commands, each in a process of its own that is forked when testctl is imported: that takes most of the time."""
+"""Runs commands, each in a process of its own that is forked when all is imported."""
 
 
 def call(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
