@@ -8,9 +8,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from testctl.compare import change_points
 from testctl.compare.stats.change_points import ALPHA, ENOUGH, jumpavg_changes
 from testctl.compare.stats.energy import energies, ranks_of
@@ -86,9 +86,9 @@ def test_false_alarms_stay_within_their_bound(noise: str) -> None:
     So strong a correlation as 0.6 is left out: docs/comparison.md states what it costs.
     """
     hits = alarms(NOISES[noise], change_points, 24, SERIES)
-    interval = stats.binomtest(hits, SERIES).proportion_ci(0.95)
+    interval = scipy.stats.binomtest(hits, SERIES).proportion_ci(0.95)
     assert (interval.low if noise == AUTOCORRELATED else interval.high) <= NOMINAL
-    assert stats.binomtest(hits, SERIES, ALPHA, alternative="greater").pvalue > 1e-3 or noise == AUTOCORRELATED
+    assert scipy.stats.binomtest(hits, SERIES, ALPHA, alternative="greater").pvalue > 1e-3 or noise == AUTOCORRELATED
 
 
 def test_jumpavg_alone_takes_two_modes_for_changes() -> None:
@@ -106,13 +106,13 @@ def test_jumpavg_alone_takes_two_modes_for_changes() -> None:
 )
 def test_one_per_cent_is_found_in_noise(noise: str, cv: float, count: int, power: float) -> None:
     hits = found(NOISES[noise], change_points, cv, count, 40)
-    assert stats.binomtest(hits, 40, power, alternative="less").pvalue > 0.01
+    assert scipy.stats.binomtest(hits, 40, power, alternative="less").pvalue > 0.01
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(-50, 50).map(float), min_size=1, max_size=40))
 def test_ranks_are_those_of_scipy(values: list[float]) -> None:
-    assert ranks_of(np.array(values)).tolist() == stats.rankdata(values).tolist()
+    assert ranks_of(np.array(values)).tolist() == scipy.stats.rankdata(values).tolist()
 
 
 def test_the_energy_of_a_split_is_that_of_its_definition() -> None:

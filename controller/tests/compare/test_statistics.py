@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 from testctl.compare.stats.two_samples import (
     LEVEL,
     adjusted,
@@ -54,10 +54,12 @@ def test_the_exact_p_is_that_of_scipy() -> None:
         x, y = generator.normal(0, 1, 5), generator.normal(shift, 2, 6)
 
         def welch(x: object, y: object, axis: int) -> object:
-            return np.abs(stats.ttest_ind(x, y, equal_var=False, axis=axis).statistic)
+            return np.abs(scipy.stats.ttest_ind(x, y, equal_var=False, axis=axis).statistic)
 
-        ranks = stats.rankdata([*x, *y])
-        said = stats.permutation_test((ranks[:5], ranks[5:]), welch, n_resamples=10**6, alternative="greater").pvalue
+        ranks = scipy.stats.rankdata([*x, *y])
+        said = scipy.stats.permutation_test(
+            (ranks[:5], ranks[5:]), welch, n_resamples=10**6, alternative="greater"
+        ).pvalue
         assert permutation_p(x, y, 1) == pytest.approx(said)
 
 
@@ -77,7 +79,7 @@ def test_the_interval_of_a_shift_holds_it_in_95_of_100() -> None:
             _shift, interval = shift_of(draw(0, 1, 6), draw(0, 1, 8) + 2)
             assert interval is not None
             held += interval[0] <= 2 <= interval[1]
-        assert stats.binomtest(held, 400, 0.95, alternative="less").pvalue > 0.01
+        assert scipy.stats.binomtest(held, 400, 0.95, alternative="less").pvalue > 0.01
     assert shift_of(np.array([1.0, 2.0, 3.0]), np.array([5.0])) == (3.0, None)
 
 
@@ -105,7 +107,7 @@ def test_two_modes_are_compared_as_mixtures() -> None:
     shifted = compare_samples(a, b + 2)
     assert shifted.p < LEVEL  # 2 %, far less than the 10 % that the values spread
     assert shifted.modes is not None
-    assert stats.ttest_ind(a, b + 2).pvalue > 0.5
+    assert scipy.stats.ttest_ind(a, b + 2).pvalue > 0.5
     assert compare_samples(a, np.concatenate([b[1::2], b[1::2] + 0.1])).p < LEVEL  # only one of the modes is left
 
 
@@ -113,12 +115,12 @@ def test_two_modes_are_compared_as_mixtures() -> None:
 def test_false_alarms_stay_within_their_bound(noise: str) -> None:
     """Of comparisons of nothing with nothing not surely more than LEVEL are alarms, alone and in families."""
     alone = pairs(NOISES[noise], 0.01, 5, 0.0, 200)
-    assert stats.binomtest(alone, 200, LEVEL, alternative="greater").pvalue > 0.01
+    assert scipy.stats.binomtest(alone, 200, LEVEL, alternative="greater").pvalue > 0.01
     together = families(NOISES[noise], 5, 5, 40)
-    assert stats.binomtest(together, 40, LEVEL, alternative="greater").pvalue > 0.01
+    assert scipy.stats.binomtest(together, 40, LEVEL, alternative="greater").pvalue > 0.01
 
 
 @pytest.mark.parametrize(("cv", "count", "power"), [(0.005, 10, 0.95), (0.01, 20, 0.7)])
 def test_one_per_cent_is_found_in_noise(cv: float, count: int, power: float) -> None:
     hits = pairs(NOISES["gaussian"], cv, count, 0.01, 40)
-    assert stats.binomtest(hits, 40, power, alternative="less").pvalue > 0.01
+    assert scipy.stats.binomtest(hits, 40, power, alternative="less").pvalue > 0.01
