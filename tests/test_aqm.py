@@ -38,6 +38,7 @@ tuples:
 
 DRAWS = ("pie qdelay_ref 5ms ecn", "fq_pie qdelay_ref 5ms ecn", "red min 6kB max 30kB wq 6 ecn")
 """AQMs that draw at random for each packet."""
+SEEDED = (*DRAWS, "codel", "fq_codel", "cake", "sfq")
 
 
 def recorded(where: Path, kernel: Path, plan: str, **values: object) -> Records:
@@ -64,10 +65,10 @@ def test_fifo_is_the_model_of_the_port(tmp_path: Path, kernel: Path) -> None:
     [
         "codel target 5ms interval 100ms",
         "pie qdelay_ref 5ms",
-        "fq_pie qdelay_ref 5ms",
+        pytest.param("fq_pie qdelay_ref 5ms", marks=pytest.mark.long),
         "cake rtt 20ms",
         "red min 6kB max 30kB wq 6",
-        "red min 6kB max 30kB wq 6 gentle",
+        pytest.param("red min 6kB max 30kB wq 6 gentle", marks=pytest.mark.long),
         "policer rate 15mbit burst 20kB",
         "fq_codel",
         "dualpi2 target 5ms tupdate 5ms",
@@ -97,6 +98,7 @@ def test_the_telemetry_has_what_the_aqm_did(tmp_path: Path, kernel: Path, aqm: s
     assert np.diff(departures).min() >= (66 + 24) * 8 * 50, "one after the other, at 20 Mb/s"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("aqm", ["codel target 5ms interval 100ms", "pie qdelay_ref 5ms"])
 @pytest.mark.parametrize("release", ["6.1", "7.3"])
 def test_other_kernels_drops_are_seen(tmp_path: Path, release: str, aqm: str) -> None:
@@ -109,7 +111,7 @@ def test_other_kernels_drops_are_seen(tmp_path: Path, release: str, aqm: str) ->
     assert sum(counted) == row["extra"]["dropped"] > 0
 
 
-@pytest.mark.parametrize("aqm", ["codel", "fq_codel", "cake", "sfq", *DRAWS])
+@pytest.mark.parametrize("aqm", [pytest.param(aqm, marks=pytest.mark.long if "fq_" in aqm else ()) for aqm in SEEDED])
 def test_a_seed_gives_the_same_packets_each_time(tmp_path: Path, kernel: Path, aqm: str) -> None:
     """The setup, which takes another time in each run, decides nothing."""
     seeds = {"first": "", "again": ""} | ({"other": " seed 2"} if aqm in DRAWS else {})

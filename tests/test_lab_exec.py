@@ -128,6 +128,7 @@ def test_iperf3(tmp_path: Path) -> None:
     assert len(packets) == 2
 
 
+@pytest.mark.long
 def test_curl_over_ipv6(tmp_path: Path) -> None:
     """A name stands for its host's IPv6 address alone, and no packet of IPv4 is sent."""
     server = f"{sys.executable} -m http.server --bind fd00::2 8000 -d {tmp_path}/page"

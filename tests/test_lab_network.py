@@ -13,7 +13,9 @@ SCRIPT = Path(__file__).with_name("lab_network.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize(("backend", "ipv6"), [("ebpf", ""), ("netem", ""), ("ebpf", "yes")])
+@pytest.mark.parametrize(
+    ("backend", "ipv6"), [pytest.param("ebpf", "", marks=pytest.mark.long), ("netem", ""), ("ebpf", "yes")]
+)
 def test_the_labs_own_code_makes_the_network_that_the_programs_make(
     in_lab: Callable[..., str], backend: str, ipv6: str
 ) -> None:

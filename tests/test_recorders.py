@@ -18,6 +18,8 @@ from testctl.records import Records, digest_of, make_records
 from testctl.records.schema import codes_of, names_column
 from testctl.testbeds.lab import LabTestbed
 
+from conftest import KERNELS
+
 pytestmark = pytest.mark.lab
 
 CAPTURES = ("cut", "short", "whole", "loopback")
@@ -123,7 +125,9 @@ def of_hosts(packets: pa.Table) -> pa.Table:
     return found.filter(pa.array(codes != places.index("switch")))
 
 
-@pytest.mark.parametrize("kernel", of_kernels())
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(name, marks=() if name in KERNELS else pytest.mark.long) for name in of_kernels()]
+)
 def test_no_instrument_moves_a_packet(tmp_path: Path, kernel: str) -> None:
     """The telemetry is the same with and without captures and samples, and they are, with and without telemetry."""
     all_on, told = recorded(tmp_path / "all", kernel, "1ms", "on", "on")

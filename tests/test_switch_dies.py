@@ -68,7 +68,7 @@ tuples:
 
 
 @pytest.mark.lab
-@pytest.mark.parametrize("hops", [9, 30])
+@pytest.mark.parametrize("hops", [pytest.param(9, marks=pytest.mark.long), 30])
 def test_many_switches_have_files_enough(tmp_path: Path, hops: int) -> None:
     """All agents are one process, which may have more open than others."""
     (tmp_path / "plan.yaml").write_text(LONG.replace("HOPS", str(hops)).replace("LAST", str(hops + 1)))

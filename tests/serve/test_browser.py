@@ -245,7 +245,7 @@ def test_by_keyboard_alone(open_page: Open, served: Any) -> None:
     assert page.get_by_role("region", name="Runs", exact=True).locator("tbody tr").count() == 5
 
 
-@pytest.mark.parametrize("width", [320, 390])
+@pytest.mark.parametrize("width", [320, pytest.param(390, marks=pytest.mark.long)])
 def test_narrow_screens(open_page: Open, served: Any, width: int) -> None:
     page = open_page("", "runs", width=width, height=800)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width

@@ -72,6 +72,8 @@ def changed(of: Path) -> list[str]:
 
 
 BOTH = pytest.mark.parametrize("of", ["serve", "report"])
+SAME = pytest.mark.parametrize("of", ["serve", pytest.param("report", marks=pytest.mark.long)])
+"""What a report shows by the script and the answers that other tests here have read in one."""
 
 
 @BOTH
@@ -117,7 +119,7 @@ def test_why_points_are_broken_is_said_at_the_top(open_shown: Any, pages: Pages,
     assert "the lab was killed" in page.locator("main").inner_text()
 
 
-@BOTH
+@SAME
 def test_what_failing_points_share_is_a_table_that_leads_to_them(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.sweep)
     row = page.get_by_role("region", name="Points: fail").locator("tbody tr")
@@ -129,7 +131,7 @@ def test_what_failing_points_share_is_a_table_that_leads_to_them(open_shown: Any
     assert "3 of 36 points" in page.locator("p", has=page.get_by_role("button", name="Show all")).inner_text()
 
 
-@BOTH
+@SAME
 def test_an_expectation_has_its_bound_and_what_was_found(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.sweep)
     (cells,) = [
@@ -157,7 +159,7 @@ def test_a_nightly_run_says_what_is_new(open_shown: Any, pages: Pages, of: str) 
     assert page.get_by_role("link", name=BEFORE).count() == (of == "serve")
 
 
-@BOTH
+@SAME
 def test_the_paths_are_those_that_the_plan_command_prints(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.sweep)
     table = page.get_by_role("region", name="Paths", exact=True).locator("tr")
@@ -173,7 +175,7 @@ def test_the_paths_are_those_that_the_plan_command_prints(open_shown: Any, pages
     assert set(table.all_inner_texts()) <= set(rows)
 
 
-@BOTH
+@SAME
 def test_a_narrow_screen_cuts_nothing_of_an_expectation(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.sweep, width=390)
     for name in ("Expectations", "Points: fail"):
@@ -184,7 +186,7 @@ def test_a_narrow_screen_cuts_nothing_of_an_expectation(open_shown: Any, pages: 
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
 
-@BOTH
+@SAME
 def test_which_point_it_is_stays_in_sight_where_its_values_are_scrolled_to(
     open_shown: Any, pages: Pages, of: str
 ) -> None:
@@ -195,7 +197,7 @@ def test_which_point_it_is_stays_in_sight_where_its_values_are_scrolled_to(
     assert all(box["x"] >= 0 for box in boxes)
 
 
-@BOTH
+@SAME
 def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.two)
     heads = page.get_by_role("region", name="Points", exact=True).locator("thead").inner_text()
@@ -204,7 +206,7 @@ def test_columns_that_say_nothing_are_named_below_the_table(open_shown: Any, pag
     assert "throughput" not in note
 
 
-@BOTH
+@SAME
 def test_a_matrix_of_one_parameter_has_no_place_for_a_second(open_shown: Any, pages: Pages, of: str) -> None:
     page = pages.opened(open_shown, of, pages.two)
     assert page.get_by_role("region", name="Matrix").locator("thead").inner_text().strip() == "what →\tloss\tack_owed"

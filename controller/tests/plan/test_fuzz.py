@@ -120,6 +120,7 @@ def test_lines_dropped_doubled_and_moved(load: Load, data: st.DataObject) -> Non
     survives(load, "".join(lines).encode())
 
 
+@pytest.mark.long
 @FUZZ
 @given(st.data())
 def test_bytes_changed(load: Load, data: st.DataObject) -> None:

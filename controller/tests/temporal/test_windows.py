@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from testctl.core.temporal import Length, Limit, Moment, Temporal
@@ -169,9 +170,20 @@ def traces(draw: st.DrawFn) -> Trace:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=800)
+@settings(derandomize=True, deadline=None, max_examples=200)
 @given(conditions(), traces())
 def test_every_word_on_random_traces(condition: Temporal, trace: Trace) -> None:
+    as_the_reference(condition, trace)
+
+
+@pytest.mark.long
+@settings(derandomize=True, deadline=None, max_examples=800)
+@given(conditions(), traces())
+def test_every_word_on_many_random_traces(condition: Temporal, trace: Trace) -> None:
+    as_the_reference(condition, trace)
+
+
+def as_the_reference(condition: Temporal, trace: Trace) -> None:
     windows = evaluate(condition, trace)
     decided = [
         int(max(windows.values.time_ns[place], begin)) if place >= 0 and state in (HELD, VIOLATED) else -1
