@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise, takewhile
 from pathlib import Path
 
@@ -47,9 +48,15 @@ def built_in(in_lab: Callable[..., str], name: str, file: Path, *dropped: str) -
     return read(file)
 
 
-def as_bpf(in_namespace: Callable[..., str], name: str, file: Path) -> list[Record]:
-    assert in_namespace(SCRIPT, "root", name, str(file)).endswith("done\n")
-    return read(file)
+@pytest.fixture(scope="module")
+def as_bpf(in_namespace: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Record]]:
+    @cache
+    def records(name: str) -> list[Record]:
+        file = tmp_path_factory.mktemp(name) / "trace"
+        assert in_namespace(SCRIPT, "root", name, str(file)).endswith("done\n")
+        return read(file)
+
+    return records
 
 
 def judge(name: str, records: list[Record]) -> None:
@@ -94,8 +101,8 @@ def test_a_recovery_after_a_timeout_begins_anew(in_lab: Callable[..., str], tmp_
 @pytest.mark.alone
 @no_struct_ops
 @pytest.mark.parametrize("name", NAMES)
-def test_as_bpf(in_namespace: Callable[..., str], tmp_path: Path, name: str) -> None:
-    judge(name, as_bpf(in_namespace, name, tmp_path / "trace"))
+def test_as_bpf(as_bpf: Callable[[str], list[Record]], name: str) -> None:
+    judge(name, as_bpf(name))
 
 
 def test_a_decision_that_differs_is_found() -> None:
@@ -116,7 +123,7 @@ def test_a_decision_that_differs_is_found() -> None:
 @pytest.mark.lab
 @no_struct_ops
 def test_the_windows_agree_while_the_inputs_do(
-    in_lab: Callable[..., str], in_namespace: Callable[..., str], tmp_path: Path
+    in_lab: Callable[..., str], as_bpf: Callable[[str], list[Record]], tmp_path: Path
 ) -> None:
     """Slow start decides by what was acked alone, so the kernels' different clocks do not matter to it."""
 
@@ -130,7 +137,7 @@ def test_the_windows_agree_while_the_inputs_do(
         ]
 
     there = slow_start(built_in(in_lab, "areno", tmp_path / "lab"))
-    here = slow_start(as_bpf(in_namespace, "areno", tmp_path / "bpf"))
+    here = slow_start(as_bpf("areno"))
     assert len(dict(there)) == len(set(there)), "the same inputs, another window"
     assert len(dict(here)) == len(set(here)), "the same inputs, another window"
     common = dict(there).keys() & dict(here).keys()
