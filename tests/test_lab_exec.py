@@ -19,12 +19,11 @@ from tests.test_ordinary_user import UID, USER
 
 pytestmark = pytest.mark.lab
 
-EXEC = [*cli_commands.TESTCTL, "lab", "exec"]
 NETWORK = ["--set", "switch:receiver.rate=100mbit", "--set", "switch.delay=5ms"]
 
 
-def lab_exec(*words: str, before: tuple[str, ...] = (), **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*before, *EXEC, *words], capture_output=True, text=True, timeout=600, check=False, **more)
+def lab_exec(*words: str, where: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return cli_commands.call(where or Path.cwd(), "lab", "exec", *words, code=None, timeout_s=600)
 
 
 def test_output_exit_code_and_virtual_time(tmp_path: Path) -> None:
@@ -33,7 +32,7 @@ def test_output_exit_code_and_virtual_time(tmp_path: Path) -> None:
     given.mkdir()
     ours.mkdir()
     script = f"date +%s; sleep 3600; date +%s; pwd; echo wrong >&2; echo kept > {given}/file; touch {ours}/file; exit 7"
-    done = lab_exec("--writable", str(given), "--", "sh", "-c", script, cwd=tmp_path)
+    done = lab_exec("--writable", str(given), "--", "sh", "-c", script, where=tmp_path)
     before, after, where = done.stdout.splitlines()
     assert int(after) - int(before) == 3600
     assert where == str(tmp_path)
@@ -221,9 +220,17 @@ def test_an_ordinary_user() -> None:
             os.chown(path, UID, UID)
         env = {"HOME": name, "TMPDIR": name, "TESTCTL_CACHE": f"{name}/cache", "PATH": os.environ["PATH"]}
         capture = home / "packets.pcap"
-        done = lab_exec(
-            "--capture", str(capture), "--host", "receiver=iperf3 -s -1", "--host", "sender=iperf3 -c receiver -n 1M",
-            before=tuple(USER), env=env, cwd=home,
+        words = [
+            "--capture",
+            str(capture),
+            "--host",
+            "receiver=iperf3 -s -1",
+            "--host",
+            "sender=iperf3 -c receiver -n 1M",
+        ]
+        done = subprocess.run(
+            [*USER, *cli_commands.TESTCTL, "lab", "exec", *words],
+            capture_output=True, text=True, timeout=600, check=False, env=env, cwd=home,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         assert {path.stat().st_uid for path in home.glob("*.pcap")} == {UID}

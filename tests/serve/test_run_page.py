@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +16,7 @@ from testctl.report import write_report
 
 from controller.tests.serve.conftest import make_run
 from controller.tests.support.synthetic_sweep import make_sweep
+from tests.cli_commands import call
 from tests.serve.conftest import serving, wait
 
 BEFORE = "20260104T120000Z-sweep"
@@ -167,10 +165,7 @@ def test_the_paths_are_those_that_the_plan_command_prints(open_shown: Any, pages
         "flow\tbase RTT\tbottleneck\tBDP\tbuffer",
         "bulk\t2.01 ms … 60 ms\tswitch:receiver: 100 Mb/s\t25.1 kB … 750 kB\t0.02 BDP … 9.9 BDP",
     ]
-    printed = subprocess.run(
-        [sys.executable, "-m", "testctl.cli.main", "plan", str(pages.sweep / "plan.yaml")], capture_output=True,
-        text=True, check=True, env={**os.environ, "COLUMNS": "200"},
-    ).stdout  # fmt: skip
+    printed = call(pages.sweep, "plan", "plan.yaml", COLUMNS=200).stdout
     rows = [re.sub(" {2,}", "\t", line.strip()) for line in printed.splitlines()]
     assert set(table.all_inner_texts()) <= set(rows)
 
