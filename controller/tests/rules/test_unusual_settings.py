@@ -427,3 +427,11 @@ def test_the_ack_of_an_old_duplicate_repeats_the_last_block(old: str, count: int
     text += f"21000 a > A ack 3000 sack 4000:5000\n30000 a < A {old} ack 0\n30000 a < A 9000:9999 ack 0\n"
     text += "30000 a > A ack 3000 sack 4000:5000\n"
     assert violations("sack-first-block", text) == count
+
+
+def test_a_host_may_take_more_than_it_had_offered() -> None:
+    """Its ACK tells."""
+    text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a > A ack 1000 win 1000\n"
+    text += "30000 a < A 1000:3000 ack 0\n30000 a < A 3000:4000 ack 0\n"
+    assert violations("ack-of-unsent", text + "30500 a > A ack 4000 win 1000\n") == 0
+    assert violations("ack-of-unsent", text + "30500 a > A ack 4001 win 1000\n") == 1

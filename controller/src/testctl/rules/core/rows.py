@@ -296,12 +296,13 @@ class Rows:
 
     @cached_property
     def taken(self) -> Bools:
-        """Rows that bring numbers and begin within the window that the host had offered last: TCP drops the others,
-        which come where it has taken a larger window back (tcp_sequence())."""
+        """Rows that bring numbers and begin within the window that the host had offered last, or that its next ACK has:
+        TCP drops the others, which come where it has taken a larger window back (tcp_sequence())."""
         brings = ~self.out & (self.end > self["seq"])
         rows = np.flatnonzero(brings & self.from_syn)
-        offer = self.latest(self.acks)[rows]
-        brings[rows] = (offer < 0) | (self["seq"][rows] <= self.limit[offer])
+        offer, answer = self.latest(self.acks)[rows], self.following(self.acks)[rows]
+        has = (answer >= 0) & (self["ack"][answer] > self["seq"][rows])
+        brings[rows] = (offer < 0) | (self["seq"][rows] <= self.limit[offer]) | has
         return brings
 
     @cached_property
