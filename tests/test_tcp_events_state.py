@@ -32,7 +32,7 @@ CONTROLS = """
   - [hosts, cc, [bbr, dctcp, vegas, cubic]]
   - [hosts, net.ipv4.tcp_ecn, 1]
   - [switch:receiver, ecn_threshold, 15kB]
-  - [bulk, duration, [11s, 2s, 2100ms, 2200ms]]
+  - [bulk, duration, [11s, 4s, 4100ms, 4200ms]]
 zip: [[hosts.cc, bulk.duration]]
 """
 LIMITED = """
