@@ -24,7 +24,7 @@ UNSURE = "unsure"
 SHUT = "shut"
 """A retransmission after a timeout into a window that the receiver took back: to the kernel it is a probe of that
 window and no timeout (tcp_retransmit_timer())."""
-_PACING = TCP_LIMITS.index("pacing")
+_APPLICATION, _PACING = TCP_LIMITS.index("application"), TCP_LIMITS.index("pacing")
 _EARLY = 0.5
 """Of the least time of a probe by the estimate of the round trip: from then on new data may be one."""
 
@@ -140,7 +140,8 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
     A probe is a retransmission outside of recovery and loss states; or new data with data in flight that no ACK let go,
     beyond the window some time after the departure before, or where the application is greedy about two round trips
     after the event before, or when the timer of the first outstanding packet would have run out.  Behind a queue of the
-    host's TCP holds such data back until some has left (tcp_small_queue_check()), so that it may be either.
+    host's TCP holds such data back until some has left (tcp_small_queue_check()), so that it may be either.  A FIN and
+    a whole packet after all else was sent leave when the application shuts the connection or writes it.
     """
     events, names = traced_columns(flow.records, flow.name), traced_names(flow.records, flow.name)
     open_state = events["state"] < RECOVERY
@@ -157,19 +158,21 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         quiet = np.diff(time_ns, prepend=time_ns[0])
         before = np.concatenate([[0], srtt_ns[:-1]])
         sent = names[own] == "send"
-        paced = np.append(False, events["limited_by"][own][:-1] == _PACING)  # it left by its pace
-        new = sent & open_state[own] & (events["prior_pipe"][own] > 0) & ~paced
+        limit = np.append(0, events["limited_by"][own][:-1])
+        nxt, packets = events["snd_nxt"][own], (events["pipe"] - events["prior_pipe"])[own]
+        size = np.where(sent, np.diff(nxt, prepend=events["snd_una"][own][0]) / np.maximum(packets, 1), 0)
+        fin = nxt == fins.get(conn, -1)
+        written = (limit == _APPLICATION) & (size >= size[~fin].max(initial=0)) | fin
+        new = sent & open_state[own] & (events["prior_pipe"][own] > 0) & (limit != _PACING) & ~written
         first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
         left_ns = np.append(time_ns[sent], time_ns[-1])[first]
         rto_ns = np.minimum(before + ALMOST * rto_min_ns(flow), ALMOST * rto_max_ns(flow))
         due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= rto_ns)
         beyond = (events["pipe"] > events["cwnd"])[own]
-        nxt = events["snd_nxt"][own]
-        # A FIN does not wait for the window, with data or without.
-        fin = (np.diff(nxt, prepend=nxt[0]) == 1) | (nxt == fins.get(conn, -1))
+        fin_alone = np.diff(nxt, prepend=nxt[0]) == 1  # it does not wait for the window
         departed = np.where(sent | (names[own] == "retransmit"), time_ns, 0)
         since = time_ns - np.append(0, np.maximum.accumulate(departed)[:-1])
-        waited = new & ((quiet > FLOOR_NS) & due | (since > FLOOR_NS) & beyond & ~fin)
+        waited = new & ((quiet > FLOOR_NS) & due | (since > FLOOR_NS) & beyond & ~fin_alone)
         late += int(waited.sum())
         full += int((waited & beyond).sum())
     sure = late if greedy(flow) and not flow.records.point.host_queue(flow.sender) else full
