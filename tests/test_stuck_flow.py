@@ -34,7 +34,7 @@ def test_all_that_is_sent_again_is_dropped(tmp_path: Path) -> None:
     assert (verdict.verdict, verdict.reason) == ("fail", result.reason)
     words = (
         r"flow bulk, client: connection 0: stopped after \d+ bytes were written, before "
-        r"the end: [6-9] timeouts one after the other, the next \d{4,6} ms after the last; no progress since "
+        r"the end: [6-9] timeouts one after the other, the next \d{4,6} ms after the last; the last progress was "
         r"0\.(?:0[4-9]|1[0-3])\d s after the flow's start; the fate "
         r"'drop data 5- of bulk' drops what is sent again too, with ', first' at its end it would not"
     )

@@ -204,8 +204,8 @@ static ssize_t read_some(struct conn *conn, void *to, size_t length, int flags)
 }
 
 /*
- * Why a sender was stopped before its end, as far as the kernel knows, and since when
- * nothing moved: the last ACK that came or, where every byte has one, the last byte sent.
+ * Why a sender was stopped before its end, as far as the kernel knows, and when something
+ * moved last: the last ACK that came or, where every byte has one, the last byte sent.
  */
 static void explain_stop(struct conn *conn)
 {
@@ -225,8 +225,8 @@ static void explain_stop(struct conn *conn)
 		    (info->tcpi_unacked ? info->tcpi_last_ack_recv
 					: info->tcpi_last_data_sent);
 	fail(conn->error,
-	     "stopped after %ju bytes were written, before the end%s; no progress since "
-	     "%.3f s after the flow's start",
+	     "stopped after %ju bytes were written, before the end%s; the last "
+	     "progress was %.3f s after the flow's start",
 	     (uintmax_t)conn->bytes_sent, timeouts, (double)since_ns / NS_PER_S);
 }
 
