@@ -51,9 +51,9 @@ def options(file: Path) -> list[str]:
     return [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("CONFIG_")]
 
 
-def compiler() -> list[str]:
-    """Arguments for ccache if it is installed: after a change only the changed files are compiled."""
-    return ["CC=ccache gcc"] if shutil.which("ccache") else []
+def compiler(*before: str) -> list[str]:
+    """Arguments for a compiler, by ccache if it is installed: after a change only the changed files are compiled."""
+    return ["CC=" + " ".join([*before, *(["ccache"] if shutil.which("ccache") else []), "gcc"])]
 
 
 def remembered(work: Path) -> dict[str, str]:
@@ -63,6 +63,8 @@ def remembered(work: Path) -> dict[str, str]:
         "CCACHE_BASEDIR": str(work),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_DEPEND": "1",  # trust make's list of headers: nothing is preprocessed twice (a fifth of a build's time)
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",  # else nothing with precompiled headers is remembered
+        "CCACHE_PCH_EXTSUM": "1",
         "CCACHE_MAXSIZE": CCACHE_SIZE,
     }
 
