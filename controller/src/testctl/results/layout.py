@@ -87,11 +87,6 @@ def run_digest(points: Iterable[tuple[str, str]]) -> str:
     return whole.hexdigest()
 
 
-def capture_name(host: str) -> str:
-    """The file of a host's capture."""
-    return f"{host}.pcap"
-
-
 def verdict_shown(run: Path, verdict: str) -> str:
     """A point's verdict as shown: in a run in progress a point may have failed, but none has passed yet."""
     return UNJUDGED if verdict == "pass" and run.name.endswith(IN_PROGRESS) else verdict

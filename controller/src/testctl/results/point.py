@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,8 +69,14 @@ class PointResult:
         return Measured(Judgement.from_json(vars(self)).verdict, self.reason, plain(self.metrics), self.answers)
 
 
-class Computed(Protocol):
-    """The results computed from records."""
+class Assessed(Protocol):
+    """The results computed from records, with the verdict of the measurement (testctl.execution.assess.Assessment)."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
 
     @property
     def metrics(self) -> Mapping[str, Mapping[str, float | str | None]]: ...
@@ -87,16 +94,6 @@ class Computed(Protocol):
     def answers(self) -> Answers: ...
 
 
-class Assessed(Computed, Protocol):
-    """Likewise, with the verdict of the measurement (testctl.execution.assess.Assessment)."""
-
-    @property
-    def verdict(self) -> str: ...
-
-    @property
-    def reason(self) -> str: ...
-
-
 def write_point(run: Path, result: PointResult) -> Path:
     """Write a point's directory under a temporary name and rename it; returns it.
 
@@ -106,18 +103,29 @@ def write_point(run: Path, result: PointResult) -> Path:
     point_id = str(result.point["id"])
     _check_verdict(point_id, result.verdict)
     final = layout.point_dir(run, point_id)
+    lost = f"point {point_id} was lost, finished points are kept (`--resume` uses them)"
+    with publishing(final, lost) as temporary:
+        temporary.mkdir()
+        _fill(temporary, result)
+    return final
+
+
+@contextmanager
+def publishing(final: Path, lost: str) -> Iterator[Path]:
+    """The path of a temporary directory, which becomes a point's at the end; after an error it is removed.
+
+    lost: what an error of writing it says.  Raises TestbedError.
+    """
     if final.exists():
         raise TestbedError(f"{final}: the point exists already; points are never overwritten")
-    temporary = final.with_name(f".{point_id}.{os.getpid()}.tmp")
-    with naming_path(final, f"point {point_id} was lost, finished points are kept (`--resume` uses them)"):
+    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+    with naming_path(final, lost):
         try:
-            temporary.mkdir()
-            _fill(temporary, result)
+            yield temporary
             durable.publish(temporary, final)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-    return final
 
 
 def set_verdict(point: RunPoint, verdict: str, reason: str = "") -> RunPoint:
@@ -156,7 +164,7 @@ def _fill(directory: Path, result: PointResult) -> None:
     if result.captures:
         (directory / layout.CAPTURES).mkdir()
         for host, source in result.captures.items():
-            put_file(source, directory / layout.CAPTURES / layout.capture_name(layout.safe_name(host, "host")))
+            put_file(source, directory / layout.CAPTURES / f"{layout.safe_name(host, 'host')}.pcap")
     measured = Judgement(result.measured.verdict, result.reason)
     file = VerdictFile(
         id=str(result.point["id"]),
@@ -173,7 +181,7 @@ def _fill(directory: Path, result: PointResult) -> None:
     _write(directory / layout.VERDICT, file.to_json())
 
 
-def write_analysis(directory: Path, computed: Computed) -> None:
+def write_analysis(directory: Path, computed: Assessed) -> None:
     """Write the results computed from records into a point that is not published yet.
 
     Files that are there may have names in other points too: they are removed, never written into.

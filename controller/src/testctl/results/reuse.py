@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-from testctl_agent.spec.errors import TestbedError, TestctlError
+from testctl_agent.spec.errors import TestctlError
 from testctl_agent.spec.untrusted import misfit
-from testctl_agent.system import durable
 
 from testctl.core.temporal import Temporal
 from testctl.records import Records
 from testctl.records.files import json_text
 from testctl.results import layout, shapes
-from testctl.results.atomic import naming_path, put_file, write_json
+from testctl.results.atomic import put_file, write_json
 from testctl.results.manifest import difference, manifest_of
-from testctl.results.point import Assessed, write_analysis
+from testctl.results.point import Assessed, publishing, write_analysis
 from testctl.results.verdict_file import FORMAT, VerdictFile
 
 
@@ -106,35 +104,25 @@ def take(
     if kept.verdict_file is None:
         raise UnusableError(f"{layout.VERDICT} can't be read")
     final = layout.point_dir(run, kept.path.name)
-    if final.exists():
-        raise TestbedError(f"{final}: the point exists already; points are never overwritten")
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-    with naming_path(final, f"point {final.name} of {kept.run} was not taken over"):
-        try:
-            shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
-            records = _checked(temporary, kept.verdict_file)
-            computed = kept.verdict_file.analysis != analysis or not _answered(temporary, conditions)
-            if computed:
-                if records is None:
-                    raise UnusableError(
-                        "its metrics have to be computed again, and it has no records to compute them from"
-                    )
-                measured = again(records)
-                if measured.verdict != "pass":
-                    raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")
-                write_analysis(temporary, measured)
-            file = replace(
-                kept.verdict_file,
-                judged=kept.verdict_file.measured,
-                analysis=analysis,
-                files=manifest_of(temporary) if computed else kept.verdict_file.files,
-                reused_from=kept.verdict_file.reused_from or kept.run,
-            )
-            write_json(temporary / layout.VERDICT, file.to_json())
-            durable.publish(temporary, final)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+    with publishing(final, f"point {final.name} of {kept.run} was not taken over") as temporary:
+        shutil.copytree(kept.path, temporary, symlinks=True, copy_function=lambda a, b: put_file(Path(a), Path(b)))
+        records = _checked(temporary, kept.verdict_file)
+        computed = kept.verdict_file.analysis != analysis or not _answered(temporary, conditions)
+        if computed:
+            if records is None:
+                raise UnusableError("its metrics have to be computed again, and it has no records to compute them from")
+            measured = again(records)
+            if measured.verdict != "pass":
+                raise UnusableError(f"computed from its records again it is {measured.verdict}: {measured.reason}")
+            write_analysis(temporary, measured)
+        file = replace(
+            kept.verdict_file,
+            judged=kept.verdict_file.measured,
+            analysis=analysis,
+            files=manifest_of(temporary) if computed else kept.verdict_file.files,
+            reused_from=kept.verdict_file.reused_from or kept.run,
+        )
+        write_json(temporary / layout.VERDICT, file.to_json())
     return computed
 
 
