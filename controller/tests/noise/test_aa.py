@@ -100,8 +100,9 @@ def test_the_newest_noise_of_this_machine_is_found(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         text = json.dumps(said | {"machine": machine, "started": started})
         (tmp_path / name / noise.FILE).write_text(text, encoding="utf-8")
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / noise.FILE).write_text("{", encoding="utf-8")
+    for name, text in (("d", "{"), ("e", "[" * 100_000), ("f", json.dumps(said | {"machine": here, "started": 3}))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / noise.FILE).write_text(text, encoding="utf-8")
     found = noise.newest(tmp_path, "netns")
     assert found is not None
     assert found["started"] == "2026-01-02"

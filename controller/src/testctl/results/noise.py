@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from testctl_agent.spec.errors import PlanError
+
+from testctl.results.reader import read_json
+from testctl.results.shapes import NOISE
+
 FILE = "noise.json"
-NEEDED = ("machine", "testbed", "plan", "started", "repeat", "alone", "most_at_once")
 
 
 def machine() -> dict[str, Any]:
@@ -23,15 +27,9 @@ def newest(results: Path, testbed: str) -> dict[str, Any] | None:
 
     A file that can't be read is skipped.
     """
-    document_: dict[str, Any] | None = None
+    documents = []
     for path in results.glob(f"*/{FILE}"):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if not isinstance(document, dict) or any(name not in document for name in NEEDED):
-            continue
-        same = (document["machine"], document["testbed"]) == (machine(), testbed)
-        if same and (document_ is None or document["started"] > document_["started"]):
-            document_ = document
-    return document_
+        with suppress(PlanError):
+            documents.append(read_json(path, NOISE))
+    same = [found for found in documents if (found["machine"], found["testbed"]) == (machine(), testbed)]
+    return max(same, key=lambda document: str(document["started"]), default=None)

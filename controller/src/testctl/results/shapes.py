@@ -84,4 +84,14 @@ HEAD = {
     "resumed?": {"reused": Named(int), "computed_again": [str], "run_again": [{"point": str, "run": str, "why": str}]},
     "versions?": (Named((str, Named((str, None)), None)), None),
 }
+NOISE = {
+    "machine": object,
+    "testbed": str,
+    "plan": str,
+    "started": str,
+    "repeat": int,
+    "alone": Named({"cv": float, "cv_95": [float]}),
+    "most_at_once": int,
+}
+"""noise.json, which the A/A test of a testbed writes."""
 SUMMARY = HEAD | {"points?": [{"id": str}]}
