@@ -88,6 +88,7 @@ def test_the_kernel_is_every_hosts(file: Path) -> None:
             "about: want 'RFC NUMBER, SECTION (MUST or SHOULD or should or ought or scenario): SENTENCE'",
         ),
         ("(MUST)", "(must)", "got 'RFC 9743, 5.2.1 (must): another flow keeps half'"),
+        ("5.2.1", "5.2.", "got 'RFC 9743, 5.2. (MUST): another flow keeps half'"),
         ("[tested, cc, [cubic, reno]]", "[other, cc, reno]", "no tuple sets tested.cc"),
     ],
 )

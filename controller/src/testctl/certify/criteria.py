@@ -37,7 +37,7 @@ NOT_COVERED = {
 }
 """Sections of RFC 9743 that no plan states, or only in part."""
 
-_ABOUT = re.compile(rf"(RFC \d+, ([\d.]+)) \(({'|'.join(LEVELS)})\): (.+)")
+_ABOUT = re.compile(rf"(RFC \d+, \d+(?:\.\d+)*) \(({'|'.join(LEVELS)})\): (.+)")
 _KEY = "tested.cc"
 
 
@@ -125,4 +125,4 @@ def _load(file: Path, cc: str, kernel: str | None, strength: int) -> Criterion:
     own = [point for point in plan.points if point.levels[at] == level]
     some = covering([point.levels for point in own], strength) if strength else range(len(own))
     ids = frozenset(own[number].id for number in some)
-    return Criterion(written.name, match[1], match[3], match[4], subset(plan, ids | counterparts(plan, ids)), ids)
+    return Criterion(written.name, match[1], match[2], match[3], subset(plan, ids | counterparts(plan, ids)), ids)
