@@ -7,7 +7,6 @@ import base64
 import os
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
@@ -18,7 +17,7 @@ from testctl.charts import save
 from testctl.charts.style import VERDICT_LOOKS
 from testctl.core.units import show_time
 from testctl.plan import FigureSpec
-from testctl.report.looks import own_file
+from testctl.report.looks import own_file, rendered
 from testctl.report.plan_charts import chart_of
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
@@ -51,17 +50,13 @@ def render(card: Card, out: Path) -> str:
     for cell in card.own:
         if cell.verdict == "fail" and (cell.run.path, cell.point) not in _FIGURES:  # the card is written several times
             _FIGURES[cell.run.path, cell.point] = _figure(cell)
-    env = Environment(
-        loader=ChoiceLoader([PackageLoader("testctl.certify", "."), PackageLoader("testctl.report", ".")]),
-        autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
 
     def link(cell: Cell) -> str:
         report = os.path.relpath(cell.run.path / REPORT, out.resolve())
         return f"{report}#/run/{cell.run.name}" + (f"/point/{cell.point}" if cell.point else "")
 
-    return env.get_template("scorecard.html").render(
+    return rendered(
+        "certify/scorecard.html",
         card=card,
         rows=list(zip(*card.cells.values(), strict=True)),
         counts=card.counts,

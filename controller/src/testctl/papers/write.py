@@ -8,7 +8,6 @@ import os
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
@@ -19,7 +18,7 @@ from testctl.core.units import show_time
 from testctl.papers.figure import scorecard_charts
 from testctl.papers.scorecard import Scorecard
 from testctl.report.claims import BADGES, claim_rows
-from testctl.report.looks import own_file
+from testctl.report.looks import own_file, rendered
 from testctl.report.run_page import flat
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
@@ -54,15 +53,9 @@ def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
 
 def render(card: Scorecard, out: Path, figure: bytes) -> str:
     """The page; links to the runs' reports are relative to `out`."""
-    env = Environment(
-        loader=ChoiceLoader([PackageLoader("testctl.papers", "."), PackageLoader("testctl.report", ".")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     groups = {plan: claim_rows(list(claims)) for plan, claims in groupby(card.claims, key=lambda claim: claim.plan)}
-    return env.get_template("scorecard.html").render(
+    return rendered(
+        "papers/scorecard.html",
         card=card,
         counts=[(verdict, count, BADGES[verdict], CLAIM_LOOKS[verdict].sign) for verdict, count in card.counts.items()],
         looks=VERDICT_LOOKS,

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
@@ -16,7 +15,7 @@ from testctl_agent.system import durable
 from testctl.charts.style import VERDICT_LOOKS
 from testctl.releases.entries import LABELS, Entry
 from testctl.releases.groups import Compared, Group
-from testctl.report.looks import own_file, script
+from testctl.report.looks import own_file, rendered, script
 from testctl.report.page import POLICY
 from testctl.results import Run, check_place
 from testctl.results.atomic import naming_path, put_file, write_json, write_text
@@ -71,13 +70,9 @@ def write_site(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequen
 
 
 def render(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[Entry]) -> str:
-    env = Environment(
-        loader=ChoiceLoader([PackageLoader("testctl.releases", "."), PackageLoader("testctl.report", ".")]),
-        autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
     runs = {(pair.plan, pair.between): pair.runs for pair in pairs}
-    return env.get_template("releases.html").render(
+    return rendered(
+        "releases/releases.html",
         found=pairs,
         groups=[(group, group.to_json()) for group in groups],
         labels=[(label, sum(group.label == label for group in groups)) for label in LABELS],

@@ -63,3 +63,12 @@ def _as_function(name: str, text: str) -> str:
 def own_file(name: str) -> str:
     """The text of a file of the package."""
     return resources.files("testctl").joinpath(name).read_text(encoding="utf-8")
+
+
+def rendered(template: str, **given: Any) -> str:
+    """A page by a template, a file of the package."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # most commands write no such page
+
+    loader = PackageLoader("testctl", ".")
+    env = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return env.get_template(template).render(**given)
