@@ -171,7 +171,6 @@ def _point(
 
 
 def with_clocks(records: Records, clocks: Mapping[str, HostClock]) -> Records:
-    """The records with these clocks of their hosts."""
     return replace(records, outcome=replace(records.outcome, clocks=clocks), memo={})
 
 

@@ -82,11 +82,9 @@ class Bisection:
 
     @property
     def candidate(self) -> str:
-        """The commit that git wants to know next."""
         return git(self._worktree, "rev-parse", "--verify", "BISECT_HEAD").strip()
 
     def mark(self, of: str, mark: Mark) -> None:
-        """Tell git what a commit is."""
         try:
             git(self._worktree, "bisect", mark, of)
         except TestbedError:  # git's exit code when only skipped commits are left

@@ -85,7 +85,6 @@ def _change(change: Change, most: int | None) -> Iterator[str]:
 
 
 def page(result: Found) -> Iterator[str]:
-    """The report."""
     yield f"# Bisection by the {words(result.criterion.words)}"
     yield ""
     for name, end in (("good", result.good), ("bad", result.bad)):

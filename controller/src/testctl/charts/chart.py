@@ -108,7 +108,6 @@ def unit_of(kind: str, most: float) -> Unit:
 
 
 def rows(columns: Columns) -> list[dict[str, Any]]:
-    """Columns as Vega's rows."""
     names = list(columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -59,7 +59,6 @@ def logarithmic(name: str, title: str, values: Iterable[float], label: str = PLA
 
 
 def as_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
-    """Rows as the columns of a data set."""
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for row in rows:
         for column, value in zip(columns.values(), row, strict=True):

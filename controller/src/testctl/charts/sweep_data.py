@@ -116,7 +116,6 @@ class Sweep:
 
     @cached_property
     def values(self) -> list[float]:
-        """All values."""
         return [value for panel in self.panels for line in panel.lines for cell in line.cells for value in cell.values]
 
     def value(self, cell: Cell) -> float | None:

@@ -101,19 +101,16 @@ def _is_run(path: Path) -> bool:
 
 @_safe
 def runs(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Directories of runs."""
     yield from _below(incomplete, _is_run)
 
 
 @_safe
 def points(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The ids of the points of the run that the command names."""
     yield from (path.name for path in (_run(ctx) / "points").iterdir() if not path.name.startswith("."))
 
 
 @_safe
 def flows(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """The flows of the point that the command names."""
     from testctl.results.reader import read_json
 
     prefixes = [word for word in (ctx.params.get("point"), *_line()) if word and "/" not in word]
@@ -186,7 +183,6 @@ def _keys(ctx: typer.Context) -> list[str]:
 
 
 def _run(ctx: typer.Context) -> Path:
-    """The run that the command names."""
     return _named(ctx, "run", _is_run)
 
 

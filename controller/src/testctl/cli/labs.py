@@ -108,7 +108,6 @@ def build(
 
 
 def _test(kernel: Kernel) -> bool:
-    """Test a kernel; whether it passed."""
     from testctl.execution.kernel_test import self_test
 
     result = self_test(kernel, lambda what: print(f"kernel {kernel.name}: {what}", file=sys.stderr))

@@ -10,7 +10,6 @@ BETTER = {"higher": "a higher value is better", "lower": "a lower value is bette
 
 
 def page(name: str) -> str:
-    """All about the metric of this name."""
     info = metric_names()[name]
     bound = "max" if info.better == "lower" else "min"
     spec = next(metric.spec for metric in metrics().values() if any(v.name == name for v in metric.spec.values))

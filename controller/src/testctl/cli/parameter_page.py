@@ -87,7 +87,6 @@ def _kinds(word: str) -> tuple[str, ...]:
 
 
 def page(row: Row) -> str:
-    """All about one parameter."""
     spec = row.spec
     of = "a switch's port; set on a switch it is set on each of its ports" if row.kind == "port" else f"a {row.kind}"
     lines = [

@@ -8,7 +8,6 @@ from testctl.rules import RuleSpec
 
 
 def page(spec: RuleSpec) -> str:
-    """All about a rule."""
     lines = [
         ("", spec.must),
         ("level", spec.level),

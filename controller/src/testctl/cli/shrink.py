@@ -65,8 +65,6 @@ def shrink(
 
 
 class _Lines:
-    """A line for every trial."""
-
     def __init__(self, console: Console, total: int) -> None:
         self._console = console
         self._total = total

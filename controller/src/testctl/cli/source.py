@@ -52,7 +52,6 @@ def described(text: str, kernel: Kernel) -> dict[str, str]:
 
 
 def _first(names: str) -> str:
-    """The first of many names."""
     listed = names.split(" ")
     return names if len(listed) <= MOST else f"{' '.join(listed[:MOST])} and {len(listed) - MOST} more"
 

@@ -62,7 +62,6 @@ def check(files: dict[str, Path | None]) -> None:
 
 
 def on_github() -> bool:
-    """Whether this is a job of GitHub Actions."""
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 

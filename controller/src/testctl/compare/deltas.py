@@ -57,7 +57,6 @@ def prefers(metric: str) -> str:
 
 
 def direction(metric: str, change: float) -> Direction:
-    """The direction of a change of a metric by `change`."""
     wanted = prefers(metric)
     if change == 0 or math.isnan(change) or wanted == "none":
         return "other"

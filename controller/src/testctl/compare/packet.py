@@ -57,7 +57,6 @@ class FirstDifference:
         }  # fmt: skip
 
     def words(self) -> str:
-        """The difference as one line of text."""
         if self.note:
             return self.note
         place = f"{self.what} {self.index}"

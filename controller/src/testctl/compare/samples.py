@@ -72,7 +72,6 @@ def metrics_of(cell: Cell, chosen: Sequence[str] = ()) -> list[str]:
 
 
 def counts(points: Sequence[RunPoint]) -> Mapping[str, int]:
-    """How many points have which verdict."""
     totals: dict[str, int] = {}
     for point in points:
         totals[point.verdict] = totals.get(point.verdict, 0) + 1

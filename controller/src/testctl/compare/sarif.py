@@ -24,7 +24,6 @@ _HELP = {
 
 
 def sarif(judged: Verdicts) -> str:
-    """The file's text."""
     findings = [(case, finding) for case in judged.cases for finding in case.findings]
     rules = sorted({finding.rule for _, finding in findings})
     run = {

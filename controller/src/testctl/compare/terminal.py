@@ -122,7 +122,6 @@ def print_only(only_a: Sequence[RunPoint], only_b: Sequence[RunPoint], console: 
 
 
 def same_points(count: int) -> str:
-    """How many points are the same."""
     return f"{counted(count, 'point')} {'is' if count == 1 else 'are'} the same"
 
 

@@ -111,7 +111,6 @@ class Outcome:
 
     @property
     def length_ns(self) -> int:
-        """Duration of the traffic."""
         return self.end_ns - self.t0_ns
 
     def result_of(self, entity: str, collector: str) -> Collected:

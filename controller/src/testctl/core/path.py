@@ -78,7 +78,6 @@ def path_rates(point: Point, flow: PointFlow, *, back: bool = False) -> dict[str
 
 
 def port_link(point: Point, switch: str, onward: str) -> Link:
-    """The link at a switch's port toward a neighbour."""
     return Link.of({name: port_setting(point, switch, onward, name) for name in _OF_LINK})
 
 

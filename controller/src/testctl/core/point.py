@@ -84,7 +84,6 @@ class PointFlow:
 
     @property
     def asks(self) -> bool:
-        """Whether it makes requests."""
         return workload.asks(self.options)
 
     def to_json(self) -> dict[str, Any]:
@@ -193,11 +192,9 @@ class PointSpec(Point):
         return self.kernel.endswith("-coverage")
 
     def kernel_of(self, entity: str) -> str:
-        """The name of the kernel that an entity is on."""
         return next((part.kernel for part in self.parts if entity in part.entities), self.kernel)
 
     def flow(self, name: str) -> TimedFlow | None:
-        """The flow of that name, if there is one."""
         return next((flow for flow in self.flows if flow.name == name), None)
 
     def host_queue(self, host: str) -> str:

@@ -20,17 +20,14 @@ _ROUNDS_UP = 0.9995
 
 
 def rate_unit(most_bps: float) -> Unit:
-    """A readable unit for a rate."""
     return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
 
 
 def time_unit(most_ns: float) -> Unit:
-    """A readable unit for a time in ns."""
     return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)))
 
 
 def byte_unit(most_bytes: float) -> Unit:
-    """A readable unit for a size."""
     return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
 
 

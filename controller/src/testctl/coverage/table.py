@@ -79,7 +79,6 @@ class Coverage:
     sources: Path
 
     def text(self, file: str) -> list[str]:
-        """The lines of a source file."""
         path = self.sources / file
         return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 

@@ -33,13 +33,11 @@ class FirstFailure:
         return not self._first
 
     def ended(self, point: Point, wall_s: float, verdict: str) -> None:
-        """Count a finished point."""
         self._begun.add(point.id)
         if verdict in FAILED:
             self.failed(point)
 
     def failed(self, point: Point) -> None:
-        """A finished point failed."""
         if not self._first and point.id in self._admitted:
             self._first = point.id
 

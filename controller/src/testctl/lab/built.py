@@ -80,7 +80,6 @@ def _newest_first(name: str) -> list[Kernel]:
 
 
 def by_key(name: str, key: str) -> Kernel | None:
-    """The built kernel of that name and key, if it is in the cache."""
     kernel = Kernel(name, key, directory() / f"{name}-{key}")
     return kernel if re.fullmatch("[0-9a-f]{16}", key) and re.fullmatch(source.NAME, name) and kernel.built else None
 

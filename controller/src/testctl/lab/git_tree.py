@@ -93,7 +93,6 @@ def _diff(commit: str, other: str) -> list[str]:
 
 
 def text(directory: Path, commit: str, name: str) -> str:
-    """A file as it is in a commit."""
     return git(directory, "show", f"{commit}:./{name}")
 
 

@@ -16,7 +16,6 @@ from testctl.system import checkout
 
 
 def ccs_of(points: Iterable[Point]) -> set[str]:
-    """The congestion controls of hosts and of flows."""
     named = (
         values.get("cc")
         for point in points

@@ -44,7 +44,6 @@ def listed(kernel: Kernel, what: str) -> frozenset[str]:
 
 
 def keep(kernel: Kernel, what: str, names: Iterable[str]) -> None:
-    """Write a list into the kernel's directory."""
     durable.write(kernel.directory / what, "".join(f"{name}\n" for name in sorted(names)).encode())
 
 

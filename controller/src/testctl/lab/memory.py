@@ -34,7 +34,6 @@ _AT_ONCE = 512
 
 
 def captures(point: PointSpec) -> int:
-    """The number of captures of a point."""
     return sum("capture" in collectors for collectors in point.collect.values())
 
 

@@ -45,7 +45,6 @@ class Program:
 
     @property
     def command_line(self) -> str:
-        """As a shell takes it."""
         return shlex.join(self.argv)
 
     def to_json(self) -> dict[str, Any]:

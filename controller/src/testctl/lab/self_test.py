@@ -53,7 +53,6 @@ class SelfTest:
         return f"failed: {'; '.join(wrong)}" if wrong else "passed" + (", seccomp" if self.seccomp else "")
 
     def keep(self, kernel: Path) -> None:
-        """Write it into a kernel's directory."""
         durable.write(kernel / FILE, json.dumps(asdict(self), indent=1).encode())
 
 

@@ -56,7 +56,6 @@ class KernelSource:
 
     @property
     def title(self) -> str:
-        """The origin in a few words."""
         return self.origin.name + (f"@{self.revision[:12]}" if self.revision else "")
 
     def fingerprint(self) -> str:

@@ -53,7 +53,6 @@ class Stored:
 
     @property
     def config(self) -> Path:
-        """The configuration it was built with."""
         return self.path / CONFIG
 
     def to_json(self) -> dict[str, Any]:

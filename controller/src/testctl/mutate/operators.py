@@ -244,7 +244,6 @@ OPERATORS: Mapping[str, Callable[[Node], Iterator[Change]]] = {
 
 
 def sites(source: Source) -> list[Site]:
-    """All sites of a file, in their order."""
     result = []
     for function, definition in source.functions():
         body = definition.child_by_field_name("body")

@@ -44,7 +44,6 @@ class Jitter:
     tail_every: int = 1000
 
     def tuples(self, host: str) -> list[tuple[str, str, str]]:
-        """As tuples of a plan."""
         tuples = [(host, "jitter", str(Duration(self.mean_ns))), (host, "jitter_distribution", self.distribution)]
         if self.tail_ns:
             tuples.append((host, "jitter_tail", str(Duration(self.tail_ns))))

@@ -103,7 +103,6 @@ class Formula(str):
 
 
 def unit_name(dimension: Dimension) -> str:
-    """A dimension in words."""
     bits, seconds = dimension
     return _WORDS.get(dimension, f"bits^{bits} * seconds^{seconds}")
 

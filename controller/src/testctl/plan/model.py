@@ -81,7 +81,6 @@ class Assignment:
         return tuple(text for text, value in values if not isinstance(value, Formula))
 
     def place_of(self, level: int) -> Place:
-        """The place of a level's value."""
         return self.places[level]
 
 

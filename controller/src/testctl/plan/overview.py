@@ -86,7 +86,6 @@ class Overview:
 
 
 def overview(plan: Plan) -> Overview:
-    """The overview of a loaded plan."""
     would_set: dict[str, dict[str, tuple[str, ...]]] = {}
     for index, assignment in enumerate(plan.assignments):
         used: dict[int, list[Point]] = {}

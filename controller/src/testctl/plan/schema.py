@@ -76,7 +76,6 @@ def _topology(directory: Path) -> Json:
 
 
 def _parameters(topology: TopologyFile) -> Json:
-    """Those of a topology."""
     fields = {
         p.name: {**integer_of(p.least, p.most), "description": f"{p.least} to {p.most}; default {p.default}"}
         for p in topology.parameters

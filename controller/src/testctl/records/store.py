@@ -127,7 +127,6 @@ class Records:
 
     @property
     def flows(self) -> list[str]:
-        """Names of the point's flows, in their order."""
         return [flow.name for flow in self.point.flows]
 
     @property
@@ -248,7 +247,6 @@ def _parsed(parse: Callable[[Any], T], path: Path) -> T:
 
 
 def _files(entities: list[Path], name: str) -> Mapping[str, Path]:
-    """The file of that name of each entity that has one."""
     return {entity.name: path for entity in entities if (path := find_file(entity, name)) is not None}
 
 

@@ -139,7 +139,6 @@ def _kind(row: Row) -> str:
 
 
 def _line(row: Row) -> str:
-    """A packet on one line."""
     parts = [f"{row['time_ns'] / 1e6:.6f} ms", f"{row['where']} sends {_kind(row)} of {row['flow']}"]
     parts += [f"seq {row['seq']}", f"ack {row['ack']}", f"{row['length']} B", f"window {row['window']}"]
     return ", ".join([*parts, f"ECN {ECN[row['ecn']]}"])

@@ -22,7 +22,6 @@ _MANY = 1000
 
 
 def claims_of(summary: Mapping[str, Any]) -> list[Claim]:
-    """The claims of papers that a run checked."""
     return [Claim.from_json(entry) for entry in summary.get("claims") or []]
 
 
@@ -61,7 +60,6 @@ def show_want(claim: Claim) -> str:
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """The claims by plan, in a terminal."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading, ratio in (("claim", 5), ("paper", 3), ("ours", 3)):
         table.add_column(heading, overflow="fold", ratio=ratio)
@@ -83,7 +81,6 @@ def claims_table(claims: Sequence[Claim]) -> Table:
 
 
 def verdict_text(claim: Claim) -> Text:
-    """The verdict with its sign and colour."""
     look = CLAIM_LOOKS[claim.verdict]
     return Text(f"{look.sign} {claim.verdict}", style=look.rich)
 

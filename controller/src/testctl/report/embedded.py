@@ -139,7 +139,6 @@ def _moments(records: Records, stalls: Sequence[Stall]) -> list[Near]:
 
 
 def _first_recoveries(records: Records) -> list[Near]:
-    """The first MAX_VIEWS recoveries of each connection."""
     windows: dict[Lane, list[Near]] = {}
     for recovery, span in recoveries(records):
         windows.setdefault((recovery.flow, recovery.conn), []).append(((recovery.flow, recovery.conn), span))

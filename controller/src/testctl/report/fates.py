@@ -98,7 +98,6 @@ class Fates:
 
 
 def read_fates(point: RunPoint, records: Records) -> Fates:
-    """All fates of a point."""
     packets: list[ActedOn] = []
     counts: list[tuple[str, str, str, int]] = []
     for flow in records.flows:

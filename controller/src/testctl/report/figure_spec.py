@@ -27,7 +27,6 @@ def first_match(spec: FigureSpec, points: Sequence[RunPoint]) -> RunPoint | None
 
 
 def matching(spec: FigureSpec, points: Sequence[RunPoint]) -> list[RunPoint]:
-    """The points that meet `when`."""
     return [point for point in points if all(_meets(point, key, values) for key, values in spec.when.items())]
 
 

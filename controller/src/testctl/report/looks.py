@@ -61,7 +61,6 @@ def _as_function(name: str, text: str) -> str:
 
 
 def own_file(name: str) -> str:
-    """The text of a file of the package."""
     return resources.files("testctl").joinpath(name).read_text(encoding="utf-8")
 
 

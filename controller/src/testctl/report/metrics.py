@@ -69,7 +69,6 @@ def number_of(point: RunPoint, metric: str, flow: str) -> float | None:
 
 
 def meaning(metric: str) -> str:
-    """What a heading stands for."""
     if metric in _TOGETHER:
         return f"{metric}; of several flows {_TOGETHER[metric]}, all bytes over all time"
     return f"{metric}, {'sum of' if metric in _SUMMED else 'greatest of'} all flows"
@@ -114,7 +113,6 @@ class Column:
 
     @property
     def meaning(self) -> str:
-        """What the heading stands for."""
         return f"{self.metric}, which the plan expects something of; each flow" if self.each else meaning(self.metric)
 
     def cell(self, point: RunPoint, named: bool = True) -> tuple[float | None, str]:

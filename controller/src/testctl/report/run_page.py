@@ -167,7 +167,6 @@ def _readable(read: Callable[[], T]) -> T | None:
 
 
 def flat(versions: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Versions as rows of a table."""
     rows: list[tuple[str, str]] = []
     for name, value in versions.items():
         rows += flat(value, f"{prefix}{name} ") if isinstance(value, Mapping) else [(f"{prefix}{name}", str(value))]

@@ -57,7 +57,6 @@ class Stall:
 
     @property
     def length_ns(self) -> int:
-        """How long it lasted."""
         return self.end_ns - self.start_ns
 
     @property

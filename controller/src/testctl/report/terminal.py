@@ -243,7 +243,6 @@ def _response(shown: Response) -> Table:
 
 
 def verdict_text(verdict: str) -> Text:
-    """The verdict with its sign and colour."""
     look = SHOWN_LOOKS.get(verdict)
     return Text(f"{look.sign} {verdict}", style=look.rich) if look else Text(verdict)
 

@@ -14,7 +14,6 @@ from testctl.reproduce.search import Trial
 
 
 def result_text(inferred: Inferred, trials: Sequence[Trial], closest: Trial | None, plan: Path | None) -> str:
-    """The result in lines."""
     if closest is None or closest.alignment is None:
         return f"none of {len(trials)} candidates could be run"
     lines = [f"closest of {len(trials)}: {closest.text()}"]

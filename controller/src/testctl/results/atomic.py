@@ -69,7 +69,6 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Write JSON atomically and durably."""
     write_text(path, as_json(value))
 
 

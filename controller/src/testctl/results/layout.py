@@ -93,5 +93,4 @@ def verdict_shown(run: Path, verdict: str) -> str:
 
 
 def point_dir(run: Path, point_id: str) -> Path:
-    """The directory of a point in a run."""
     return run / POINTS / safe_name(point_id, "point id")

@@ -104,7 +104,6 @@ class RunPoint:
 
     @property
     def has_records(self) -> bool:
-        """Whether packets were recorded."""
         return (self.path / layout.PACKETS).exists()
 
     def records(self) -> Records | None:
@@ -132,7 +131,6 @@ class RunPoint:
         return _table(self.path / layout.STALLS, columns)
 
     def captures(self) -> dict[str, Path]:
-        """The capture file of each host."""
         return {path.stem: path for path in sorted((self.path / layout.CAPTURES).glob("*.pcap"))}
 
     def summary(self) -> dict[str, Any]:
@@ -160,12 +158,10 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The run's name."""
         return self.path.name.removesuffix(layout.IN_PROGRESS)
 
     @property
     def complete(self) -> bool:
-        """Whether the run was finished."""
         return not self.path.name.endswith(layout.IN_PROGRESS)
 
     @cached_property
@@ -189,7 +185,6 @@ class Run:
 
     @cached_property
     def versions(self) -> Mapping[str, Any]:
-        """The versions of kernel, code and tools."""
         path = self.path / layout.VERSIONS
         return read_json(path) if path.exists() else {}
 

@@ -36,7 +36,6 @@ class Kept:
 
     @property
     def run(self) -> str:
-        """The run's name."""
         return self.path.parents[1].name.removesuffix(layout.IN_PROGRESS)
 
 

@@ -64,7 +64,6 @@ class RunWriter:
 
     @property
     def name(self) -> str:
-        """The run's name."""
         return self.final.name
 
     def write_plan(
@@ -86,7 +85,6 @@ class RunWriter:
                 write_json(self.path / layout.TRACES, traces)
 
     def write_versions(self, versions: Mapping[str, Any]) -> None:
-        """Keep the versions of kernel, code and tools."""
         with naming_path(self.path, "the versions were not kept"):
             write_json(self.path / layout.VERSIONS, versions)
 

@@ -62,7 +62,6 @@ class Columns:
             raise PlanError(f"{path.name}: want at most {most} packets to draw; got {self.num_rows}")
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """A column by its name."""
         if name not in _TOGETHER or self.in_parts:
             return self._typed(self._file.read(columns=[name]), name)
         if name not in self._read:
@@ -140,7 +139,6 @@ class Source:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The figures that there are."""
         return figures(self.records) if self.records and self.count else ()
 
 

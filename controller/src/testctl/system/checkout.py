@@ -42,7 +42,6 @@ def root() -> Path:
 
 
 def lab() -> Path:
-    """lab/ of the root."""
     return root() / "lab"
 
 

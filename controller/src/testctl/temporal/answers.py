@@ -71,7 +71,6 @@ class _Reader:
         self._events = {name: samples.event(flow, name) for name in events}
 
     def traces(self) -> Iterable[tuple[int, Trace]]:
-        """Of every connection."""
         units = {length.unit for length in self._condition.lengths}
         rtt = samples.smoothed_rtt(self._flow) if "rtt" in units else None
         acks = samples.acks(self._flow) if "acks" in units else None
@@ -83,7 +82,6 @@ class _Reader:
             yield conn, Trace(begin_ns, end_ns, signals, events, **more)
 
     def violation(self, conn: int, number: int, windows: Windows) -> Answer:
-        """The answer for a window that violates the condition."""
         condition = self._condition
         place = int(windows.place[number]) if condition.always else windows.nearest(number)
         of = self._signals[condition.signal]

@@ -208,7 +208,6 @@ def _boot() -> list[Path]:
 
 
 def _agents() -> Path:
-    """The agents' package."""
     init = file_of("testctl_agent")
     assert init is not None
     return init.parent

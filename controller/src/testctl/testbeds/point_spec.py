@@ -87,7 +87,6 @@ def parts_of(point: Point) -> tuple[Part, ...]:
 
 
 def backend_of(point: Point) -> str:
-    """The back end of a point's switches."""
     return next(
         (name for switch in point.topology.switches if (name := _setting(point, switch, "backend"))), DEFAULT_BACKEND
     )

@@ -30,7 +30,6 @@ class Passage:
 
     @property
     def drops(self) -> int:
-        """How many packets the switch dropped."""
         return int(np.isin(self.fates[1], DROPPED).sum())
 
     @property

@@ -80,7 +80,6 @@ class Rows:
         return Rows(self.records, _parts(self.index, ranges), parent=self, ranges=ranges)
 
     def of_conn(self, conn: int) -> Rows:
-        """The rows of one connection."""
         return self.where(self["conn"] == conn) if len(self) else self
 
     @property
@@ -170,7 +169,6 @@ class FlowView:
 
     @property
     def requested(self) -> TimedFlow:
-        """The flow as the point has it."""
         return next(flow for flow in self.records.point.flows if flow.name == self.name)
 
     @cached_property

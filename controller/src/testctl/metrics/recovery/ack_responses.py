@@ -60,7 +60,6 @@ def answers(part: Part, by_timer: Sequence[int] = ()) -> Answers:
 
 
 def longest_run(flags: Ints) -> int:
-    """The longest run of true."""
     padded = np.concatenate([[False], flags.astype(np.bool_), [False]])
     edges = np.flatnonzero(padded[1:] != padded[:-1])
     return int((edges[1::2] - edges[::2]).max(initial=0))

@@ -94,7 +94,6 @@ class Trace:
 
     @property
     def last_ns(self) -> int:
-        """The time of the last event."""
         return max(int(side.time_ns[-1]) for side in (self.data, self.acks) if len(side.row))
 
     def edges(self, entry: int) -> list[tuple[int, int]]:
