@@ -17,7 +17,7 @@ from typing import Any
 
 from testctl_agent.system import durable
 
-from testctl.core.units import Unit
+from testctl.core.units import UNITS, Unit
 from testctl.results.atomic import naming_path
 from testctl.system import checkout
 
@@ -39,9 +39,9 @@ _TITLE, _NOTE = 72, 96
 """Characters of a line above such a panel."""
 
 KINDS: Mapping[str, Sequence[Unit]] = {
-    "rate": (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3), Unit("b/s", 1)),
-    "size": (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3), Unit("B", 1)),
-    "time": (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3), Unit("ns", 1)),
+    "rate": (*UNITS["rate"], Unit("b/s", 1)),
+    "size": (*UNITS["bytes"], Unit("B", 1)),
+    "time": (*UNITS["time"], Unit("ns", 1)),
     "share": (Unit("%", 1e4),),
     "count": (Unit("packets", 1),),
 }

@@ -7,7 +7,7 @@ import numpy as np
 
 from testctl.charts.chart import Chart
 from testctl.charts.style import LANES
-from testctl.core.units import time_unit
+from testctl.core.units import readable
 from testctl.curves import flows_drawn, lines_of
 from testctl.records import Records
 
@@ -20,7 +20,7 @@ def latency_distribution(records: Records) -> Chart | None:
     lines = [line for line in lines_of(records, "latency", None) if len(line)] if flows_drawn(records) else []
     if not lines:
         return None
-    unit = time_unit(max(float(np.quantile(line.value, 0.99)) for line in lines))
+    unit = readable("time", max(float(np.quantile(line.value, 0.99)) for line in lines))
     took = [np.round(np.quantile(line.value, QUANTILES) / unit.size, 3).tolist() for line in lines]
     names, order = [line.name for line in lines], list(records.flows)
     colours = [LANES[order.index(name) % len(LANES)] for name in names]

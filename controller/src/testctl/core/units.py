@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -18,38 +18,32 @@ class Unit:
 _ROUNDS_UP = 0.9995
 """With three digits a number from here on is 1 of the next unit, not 1000 of its own."""
 
-
-def rate_unit(most_bps: float) -> Unit:
-    return _pick(most_bps, (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)))
-
-
-def time_unit(most_ns: float) -> Unit:
-    return _pick(most_ns, (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)))
-
-
-def byte_unit(most_bytes: float) -> Unit:
-    return _pick(most_bytes, (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)))
+UNITS: Mapping[str, Sequence[Unit]] = {
+    "rate": (Unit("Gb/s", 1e9), Unit("Mb/s", 1e6), Unit("kb/s", 1e3)),
+    "bytes": (Unit("GB", 1e9), Unit("MB", 1e6), Unit("kB", 1e3)),
+    "time": (Unit("s", 1e9), Unit("ms", 1e6), Unit("µs", 1e3)),
+}
+"""Readable units of a quantity, the largest first."""
 
 
-def _pick(most: float, units: Sequence[Unit]) -> Unit:
-    for unit in units:
-        if most >= unit.size * _ROUNDS_UP:
-            return unit
-    return units[-1]
+def readable(quantity: str, most: float) -> Unit:
+    """The largest unit in which `most`, given in the base unit, is one or more; else the smallest."""
+    return next((unit for unit in UNITS[quantity] if most >= unit.size * _ROUNDS_UP), UNITS[quantity][-1])
 
 
 def show_time(ns: float) -> str:
     """A time for reading, three digits: "200 ms", "1.25 s", "20 µs"."""
-    if abs(ns) < 1000:
-        return f"{ns:.3g} ns"
-    unit = time_unit(abs(ns))
-    return f"{_digits(ns / unit.size)} {unit.name}"
+    return f"{ns:.3g} ns" if abs(ns) < 1000 else _shown("time", ns)
 
 
 def show_rate(bps: float) -> str:
     """A rate for reading, three digits: "1.91 Gb/s"."""
-    unit = rate_unit(abs(bps))
-    return f"{_digits(bps / unit.size)} {unit.name}"
+    return _shown("rate", bps)
+
+
+def _shown(quantity: str, value: float) -> str:
+    unit = readable(quantity, abs(value))
+    return f"{_digits(value / unit.size)} {unit.name}"
 
 
 _MEASURED: dict[str, tuple[str, float]] = {
@@ -62,8 +56,6 @@ _MEASURED: dict[str, tuple[str, float]] = {
 }
 """The quantity and unit of a metric, by the suffix of its name; the unit in bit/s, bytes or ns."""
 
-_UNITS = {"rate": rate_unit, "bytes": byte_unit, "time": time_unit}
-
 
 def _measured(metric: str) -> tuple[str, float]:
     return next((unit for suffix, unit in _MEASURED.items() if metric.endswith(suffix)), ("", 1.0))
@@ -74,7 +66,7 @@ def unit_of(metric: str, values: Sequence[float]) -> Unit:
     kind, base = _measured(metric)
     if not kind:
         return Unit("", 1.0)
-    unit = _UNITS[kind](max((abs(value) for value in values), default=0.0) * base)
+    unit = readable(kind, max((abs(value) for value in values), default=0.0) * base)
     return Unit(unit.name, unit.size / base)
 
 
@@ -87,13 +79,8 @@ def show_metric(name: str, value: float | str | None) -> str:
     if value == 0:
         return "0"
     kind, base = _measured(name)
-    if kind == "rate":
-        return show_rate(value)
-    if kind == "time":
-        return show_time(value * base)
-    if kind == "bytes":
-        unit = byte_unit(abs(value))
-        return f"{_digits(value / unit.size)} {unit.name}"
+    if kind:
+        return show_time(value * base) if kind == "time" else _shown(kind, value)
     if float(value).is_integer() and abs(value) < 1e9:
         return f"{int(value)}"
     return f"{value:.3g}"
