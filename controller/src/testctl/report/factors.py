@@ -75,6 +75,6 @@ def describe(point: WithTuples, varying: Sequence[Factor]) -> str:
 
 def in_common(points: Sequence[WithTuples], ids: Collection[str]) -> str:
     """What the points of these ids set and the others do not, in words: "all 5 with cc=cubic"; or ""."""
-    swept = [factor for factor in factors(points) if factor.label]
-    values = [{factor.label: factor.of[point.id] for factor in swept} for point in points]
+    varying = factors(points)
+    values = [{factor.label: factor.of[point.id] for factor in varying} for point in points]
     return in_words(values, [point.id in ids for point in points])

@@ -59,8 +59,8 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
     """
     tables = []
     for verdict in _AMONG:
-        shared = shared_by(points, verdict)
-        _, failed = _compared(points, verdict)
+        values, failed = _compared(points, verdict)
+        shared = failures.shared_values(values, failed)
         if sum(failed) < failures.LEAST or not shared:
             continue
         left = [point for point in points if point.verdict == verdict]
@@ -72,7 +72,7 @@ def failure_tables(points: Sequence[RunPoint], expected: Sequence[Judged]) -> li
             rows.append({"share": _count_of(group), "where": [list(pair) for pair in group.condition],
                          "worst": _worst(members, expected)})  # fmt: skip
         if len(left) <= _NAMED:
-            rows += [{"share": "1", "where": [[label, values[p.id]] for label, values in of.items() if label],
+            rows += [{"share": "1", "where": [[label, column[p.id]] for label, column in of.items()],
                       "worst": _worst([p], expected)} for p in left]  # fmt: skip
             left = []
         tables.append({"verdict": verdict, "count": _count(failed), "rows": rows, "more": len(left)})
@@ -98,9 +98,9 @@ def telling_labels(points: Sequence[RunPoint]) -> list[str]:
 
 def _compared(points: Sequence[RunPoint], verdict: str) -> tuple[list[dict[str, str]], list[bool]]:
     """Values of the points that got as far as a verdict, and which of them have it."""
-    swept = [factor for factor in factors(points) if factor.label]
+    varying = factors(points)
     there = [point for point in points if point.verdict in _AMONG[verdict][1]]
-    values = [{factor.label: factor.of[point.id] for factor in swept} for point in there]
+    values = [{factor.label: factor.of[point.id] for factor in varying} for point in there]
     return values, [point.verdict == verdict for point in there]
 
 
