@@ -12,6 +12,8 @@ import pytest
 from testctl.plan import Plan, load_plan
 from testctl_agent.spec.errors import PlanError
 
+from controller.tests.support.refusal import refusal
+
 Load = Callable[..., Plan]
 GOOD = "tuples: [[hosts, cc, cubic]]\n"
 
@@ -194,10 +196,8 @@ TOPOLOGY = {
 
 
 def _refused(load: Load, text: str, want: str) -> None:
-    with pytest.raises(PlanError) as caught:
-        load(text)
-    assert str(caught.value).splitlines()[0] == f"<plan>{'' if want.startswith(':') else ':'}{want}"
-    assert caught.value.exit_code == 2
+    first = refusal(load, text).splitlines()[0]
+    assert first == f"<plan>{'' if want.startswith(':') else ':'}{want}"
 
 
 @pytest.mark.parametrize(("rest", "want"), [*TUPLES.items(), *DISTRIBUTED.items(), *FIELDS.items()])
@@ -222,9 +222,7 @@ def test_topology_refused(load: Load, name: str, want: str) -> None:
 
 
 def test_missing_fields_are_all_named(load: Load) -> None:
-    with pytest.raises(PlanError) as caught:
-        load("about: x\n")
-    assert str(caught.value).splitlines() == [
+    assert refusal(load, "about: x\n").splitlines() == [
         "<plan>:1:1: want a field topology; got none",
         "<plan>:1:1: want a field flows; got none",
         "<plan>:1:1: want a field tuples; got none",
@@ -233,9 +231,7 @@ def test_missing_fields_are_all_named(load: Load) -> None:
 
 def test_several_errors_are_reported_together_and_capped(plan_of: Load) -> None:
     rows = "".join(f"  - [sender, nothing{i}, 1]\n" for i in range(30))
-    with pytest.raises(PlanError) as caught:
-        plan_of("tuples:\n" + rows)
-    lines = str(caught.value).splitlines()
+    lines = refusal(plan_of, "tuples:\n" + rows).splitlines()
     assert len(lines) == 21
     assert (
         lines[0] == "<plan>:4:14: host sender: no parameter named nothing0; testctl params host lists those there are"
@@ -244,57 +240,54 @@ def test_several_errors_are_reported_together_and_capped(plan_of: Load) -> None:
 
 
 def test_a_long_value_is_cut_in_the_message(plan_of: Load) -> None:
-    with pytest.raises(PlanError) as caught:
-        plan_of(f"tuples: [[sender, tso, {'x' * 5000}]]")
-    assert len(str(caught.value)) <= 400
+    assert len(refusal(plan_of, f"tuples: [[sender, tso, {'x' * 5000}]]")) <= 400
 
 
 def test_than_needs_its_counterpart(plan_of: Load) -> None:
-    with pytest.raises(PlanError) as caught:
-        plan_of("""\
-            tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
-            exclude: [{hosts.cc: a, sender.tso: off}]
-            expect: [{name: n, metric: jain, at_least: 5, than: {hosts.cc: a}, when: {hosts.cc: b}}]
-            """)
-    assert str(caught.value) == (
-        "<plan>:5:10: expect n: than: the plan has no point hosts.cc = a with sender.tso = off"
+    caught = refusal(
+        plan_of,
+        """\
+        tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
+        exclude: [{hosts.cc: a, sender.tso: off}]
+        expect: [{name: n, metric: jain, at_least: 5, than: {hosts.cc: a}, when: {hosts.cc: b}}]
+        """,
     )
+    assert caught == ("<plan>:5:10: expect n: than: the plan has no point hosts.cc = a with sender.tso = off")
 
 
 def test_when_that_nothing_meets(plan_of: Load) -> None:
-    with pytest.raises(PlanError) as caught:
-        plan_of("""\
-            tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
-            exclude: [{hosts.cc: a, sender.tso: off}]
-            expect: [{name: n, metric: jain, max: 5, when: {hosts.cc: a, sender.tso: off}}]
-            """)
-    assert str(caught.value) == "<plan>:5:10: expect n: no point of the plan meets its `when`"
+    caught = refusal(
+        plan_of,
+        """\
+        tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
+        exclude: [{hosts.cc: a, sender.tso: off}]
+        expect: [{name: n, metric: jain, max: 5, when: {hosts.cc: a, sender.tso: off}}]
+        """,
+    )
+    assert caught == "<plan>:5:10: expect n: no point of the plan meets its `when`"
 
 
 def test_too_many_points_are_refused_before_they_are_made(plan_of: Load) -> None:
     values = ", ".join(f"{i}us" for i in range(1, 1001))
-    with pytest.raises(PlanError) as caught:
-        plan_of(f"tuples: [[sender, gro_flush, [{values}]], [receiver, gro_flush, [{values}]], "
-                f"[switch, delay, [{values}]], [hosts, cc, [a, b]]]")  # fmt: skip
-    assert str(caught.value) == (
+    caught = refusal(plan_of, f"tuples: [[sender, gro_flush, [{values}]], [receiver, gro_flush, [{values}]], "
+            f"[switch, delay, [{values}]], [hosts, cc, [a, b]]]")  # fmt: skip
+    assert caught == (
         "<plan>: expands to more than --max-points 10000: 1000 (sender.gro_flush) x 1000 (receiver.gro_flush) x "
         "1000 (switch.delay) x 2 (hosts.cc) = 2000000000"
     )
 
 
 def test_repeat_counts_toward_max_points(plan_of: Load) -> None:
-    with pytest.raises(PlanError) as caught:
-        plan_of("tuples: [[hosts, cc, [a, b]]]\nrepeat: 3\n", max_points=5)
-    assert str(caught.value) == "<plan>: expands to more than --max-points 5: 2 (hosts.cc) = 2, repeated 3 times"
+    caught = refusal(plan_of, "tuples: [[hosts, cc, [a, b]]]\nrepeat: 3\n", max_points=5)
+    assert caught == "<plan>: expands to more than --max-points 5: 2 (hosts.cc) = 2, repeated 3 times"
     assert len(plan_of("tuples: [[hosts, cc, [a, b]]]\nrepeat: 3\n", max_points=6).points) == 6
 
 
 def test_too_much_to_cover(plan_of: Load) -> None:
     values = ", ".join(f"{i}us" for i in range(1, 201))
-    with pytest.raises(PlanError) as caught:
-        plan_of(f"tuples: [[sender, gro_flush, [{values}]], [receiver, gro_flush, [{values}]], "
-                f"[switch, delay, [{values}]]]\ndesign: {{cover: 2}}", max_points=100_000)  # fmt: skip
-    assert str(caught.value) == "<plan>: design: want at most 50000 value tuples to cover; cover: 2 would make 120000"
+    caught = refusal(plan_of, f"tuples: [[sender, gro_flush, [{values}]], [receiver, gro_flush, [{values}]], "
+            f"[switch, delay, [{values}]]]\ndesign: {{cover: 2}}", max_points=100_000)  # fmt: skip
+    assert caught == "<plan>: design: want at most 50000 value tuples to cover; cover: 2 would make 120000"
 
 
 def test_excludes_that_cannot_be_worked_out(load: Load) -> None:
@@ -307,9 +300,8 @@ def test_excludes_that_cannot_be_worked_out(load: Load) -> None:
     tuples = ", ".join(f"[{h}, tcp_ecn, [0, 1, 2]]" for h in hosts)
     excludes = ", ".join(f"{{{exclude()}}}" for _ in range(60))
     head = "topology: {star: {hosts: 30}}\nflows: {f: h1 -> h2}\n"
-    with pytest.raises(PlanError) as caught:
-        load(head + f"tuples: [{tuples}]\nexclude: [{excludes}]\n")
-    assert str(caught.value) == "<plan>: exclude: too entangled to be worked out; want fewer or simpler conditions"
+    caught = refusal(load, head + f"tuples: [{tuples}]\nexclude: [{excludes}]\n")
+    assert caught == "<plan>: exclude: too entangled to be worked out; want fewer or simpler conditions"
 
 
 def test_the_place_is_in_the_users_file(tmp_path: Path) -> None:
@@ -319,9 +311,7 @@ def test_the_place_is_in_the_users_file(tmp_path: Path) -> None:
         "tuples:\n  - [h3, tcp_ecn, 7]\n",
         encoding="utf-8",
     )
-    with pytest.raises(PlanError) as caught:
-        load_plan(plan)
-    assert str(caught.value) == f"{plan}:5:19: host h3, tcp_ecn: want one of 0, 1, 2, 3, 4, 5; got 7"
+    assert refusal(load_plan, plan) == f"{plan}:5:19: host h3, tcp_ecn: want one of 0, 1, 2, 3, 4, 5; got 7"
 
 
 def test_no_such_file(tmp_path: Path) -> None:
@@ -348,9 +338,7 @@ def test_what_a_terminal_would_act_on(text: str) -> None:
     ],
 )
 def test_of_many_problems_the_first_are_said(text: str) -> None:
-    with pytest.raises(PlanError) as said:
-        load_plan("topology: pair\nflows: {bulk: sender -> receiver}\n" + text)
-    lines = str(said.value).splitlines()
+    lines = refusal(load_plan, "topology: pair\nflows: {bulk: sender -> receiver}\n" + text).splitlines()
     assert len(lines) == 21
     assert lines[-1].startswith("… and ")
 

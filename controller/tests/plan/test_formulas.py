@@ -9,7 +9,8 @@ import pytest
 from testctl.core.path_facts import paths_of
 from testctl.plan import Plan, load_plan, overview
 from testctl.plan.points import setting
-from testctl_agent.spec.errors import PlanError
+
+from controller.tests.support.refusal import refusal
 
 HEAD = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n"
 PATH = "  - [switch:receiver, rate, [10mbit, 20mbit]]\n  - [switch, delay, [5ms, 10ms]]\n"
@@ -32,12 +33,6 @@ def settings_of(plan: Plan, entity: str, param: str) -> list[Any]:
     """At each point, in order."""
     (target,) = (t for a in plan.assignments for t in a.targets if t.key == (entity, param))
     return [setting(point, target) for point in plan.points]
-
-
-def refusal(text: str, *overrides: str) -> str:
-    with pytest.raises(PlanError) as error:
-        loaded(text, *overrides)
-    return str(error.value)
 
 
 def test_a_buffer_follows_the_rate_and_the_delay() -> None:
@@ -84,7 +79,7 @@ def test_of_a_port_the_data_decide() -> None:
     plan = loaded(text + "  - [switch:receiver, rate, 10mbit]\n  - [switch:receiver, buffer, bdp]\n")
     assert settings_of(plan, "switch:receiver", "buffer") == [25_066]
     assert "switch:sender, buffer: bdp: want a constant rate on the one way of flow back" in refusal(
-        text + "  - [switch:receiver, rate, 10mbit]\n  - [switch, buffer, bdp]\n"
+        loaded, text + "  - [switch:receiver, rate, 10mbit]\n  - [switch, buffer, bdp]\n"
     )
 
 
@@ -109,7 +104,7 @@ def test_conditions_name_a_formula_as_it_is_written_or_equal() -> None:
     plan = loaded(text + "exclude: [{switch:receiver.buffer: 0.50bdp}]\n")
     assert {point.tuples[2][2] for point in plan.points} == {"2 bdp"}
     want = "want one of its values 0.5 bdp, 2 bdp; got 3 bdp"
-    assert want in refusal(text + "exclude: [{switch:receiver.buffer: 3 bdp}]\n")
+    assert want in refusal(loaded, text + "exclude: [{switch:receiver.buffer: 3 bdp}]\n")
 
 
 @pytest.mark.parametrize(
@@ -173,12 +168,12 @@ def test_conditions_name_a_formula_as_it_is_written_or_equal() -> None:
     ],
 )  # fmt: skip
 def test_refused(tuples: str, want: str) -> None:
-    assert refusal(f"{HEAD}{PATH}  - {tuples}\n").splitlines()[0] == f"<plan>:{want}"
+    assert refusal(loaded, f"{HEAD}{PATH}  - {tuples}\n").splitlines()[0] == f"<plan>:{want}"
 
 
 def test_no_rate_on_the_path() -> None:
     want = "want a constant rate on the one way of flow bulk, for bdp; got none"
-    assert refusal(HEAD + "  - [bulk, bytes, bdp]\n") == f"<plan>:4:19: flow bulk, bytes: bdp: {want}"
+    assert refusal(loaded, HEAD + "  - [bulk, bytes, bdp]\n") == f"<plan>:4:19: flow bulk, bytes: bdp: {want}"
 
 
 def test_the_round_trip_time_needs_no_rate() -> None:
@@ -189,18 +184,18 @@ def test_the_round_trip_time_needs_no_rate() -> None:
 def test_several_ways() -> None:
     text = "topology: {leaf_spine: {hosts: 4}}\nflows: {bulk: h1 -> h3}\ntuples:\n  - [switches, rate, 10mbit]\n"
     text += "  - [bulk, parallel, 8]\n  - [bulk, bytes, bdp]\n"
-    assert refusal(text).endswith("want a constant rate on the one way of flow bulk, for bdp; got several ways")
+    assert refusal(loaded, text).endswith("want a constant rate on the one way of flow bulk, for bdp; got several ways")
 
 
 def test_flows_whose_paths_differ() -> None:
-    assert refusal(TWO + "  - [left:right, buffer, bdp]\n").partition(", buffer: ")[2] == (
+    assert refusal(loaded, TWO + "  - [left:right, buffer, bdp]\n").partition(", buffer: ")[2] == (
         "bdp: want the same bdp for all flows of left:right; got one 25.066kB, two 43.816kB"
     )
 
 
 def test_a_tuple_with_several_values() -> None:
     text = TWO + "  - [hosts, htb_buffer, bdp]\n  - [one, bytes, hosts.htb_buffer]\n"
-    assert "bytes: hosts.htb_buffer: want one value of hosts.htb_buffer; got " in refusal(text)
+    assert "bytes: hosts.htb_buffer: want one value of hosts.htb_buffer; got " in refusal(loaded, text)
 
 
 @pytest.mark.parametrize(
@@ -212,4 +207,4 @@ def test_a_tuple_with_several_values() -> None:
     ],
 )
 def test_what_may_have_been_meant(value: str, want: str) -> None:
-    assert refusal(HEAD + f"  - [switch, buffer, {value}]\n").endswith(want)
+    assert refusal(loaded, HEAD + f"  - [switch, buffer, {value}]\n").endswith(want)

@@ -18,6 +18,8 @@ from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.types import Amount, Int
 from testctl_agent.spec.units import Bytes, Duration, Rate
 
+from controller.tests.support.refusal import refusal
+
 HEAD = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n  - [bulk, duration, 1s]\n"
 WIDE = "{from: 1ms, to: 100ms, scale: log}"
 SAMPLE = f"{HEAD}  - [switch, delay, {WIDE}]\n  - [switch:receiver, rate, {{from: 10mbit, to: 20mbit}}]\n"
@@ -26,12 +28,6 @@ LISTS = "  - [hosts, cc, [cubic, reno, bbr]]\n  - [switch:receiver, buffer, [0.5
 
 def loaded(text: str, *overrides: str) -> Plan:
     return load_plan(text.encode(), overrides=overrides)
-
-
-def refusal(text: str, *overrides: str) -> str:
-    with pytest.raises(PlanError) as error:
-        loaded(text, *overrides)
-    return str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +111,12 @@ def test_a_value_is_near_and_is_what_is_set(low: int, width: int, steps: int, lo
     ],
 )  # fmt: skip
 def test_refused(value: str, want: str) -> None:
-    assert refusal(f"{HEAD}  - [switch, delay, {value}]\n").splitlines()[0] == f"<plan>:{want}"
+    assert refusal(loaded, f"{HEAD}  - [switch, delay, {value}]\n").splitlines()[0] == f"<plan>:{want}"
 
 
 def test_only_of_numbers() -> None:
     want = "group hosts, cc: want the name of a congestion control, such as cubic; got a mapping"
-    assert refusal(HEAD + "  - [hosts, cc, {from: 1, to: 2, steps: 2}]\n") == f"<plan>:5:17: {want}"
+    assert refusal(loaded, HEAD + "  - [hosts, cc, {from: 1, to: 2, steps: 2}]\n") == f"<plan>:5:17: {want}"
 
 
 def test_a_range_is_a_list_in_every_other_way() -> None:
@@ -171,7 +167,7 @@ def test_excluded_points_are_drawn_again() -> None:
 def test_nothing_is_left_to_draw() -> None:
     text = f"{SAMPLE}{LISTS}design: {{sample: 2}}\nexclude: [{{hosts.cc: [cubic, reno, bbr]}}]\n"
     want = "<plan>:9:9: design: sample: want 2 points; got 0 different ones of 128 that were drawn"
-    assert refusal(text) == want
+    assert refusal(loaded, text) == want
 
 
 def test_a_sample_of_lists_has_each_point_once() -> None:
@@ -179,7 +175,7 @@ def test_a_sample_of_lists_has_each_point_once() -> None:
     plan = loaded(text)
     assert len({point.levels for point in plan.points}) == 6
     want = "<plan>:8:9: design: sample: want 7 points; got 6 different ones of 448 that were drawn"
-    assert refusal(text.replace("6}", "7}")) == want
+    assert refusal(loaded, text.replace("6}", "7}")) == want
 
 
 def test_what_a_sample_covers() -> None:
@@ -214,14 +210,14 @@ def test_repeats_of_a_sample() -> None:
     ],
 )  # fmt: skip
 def test_refused_of_a_sample(rest: str, want: str) -> None:
-    assert refusal(f"{SAMPLE}{rest}\n").splitlines()[0] == f"<plan>:{want}"
+    assert refusal(loaded, f"{SAMPLE}{rest}\n").splitlines()[0] == f"<plan>:{want}"
 
 
 def test_no_comparison_in_a_sample() -> None:
     text = f"{SAMPLE}{LISTS}design: {{sample: 3}}\nexpect: [{{metric: a, at_least: 1, than: {{hosts.cc: reno}}}}]\n"
-    assert refusal(text).endswith("than: want a design that has the other point; got points that are drawn")
+    assert refusal(loaded, text).endswith("than: want a design that has the other point; got points that are drawn")
 
 
 def test_nothing_to_draw() -> None:
     want = "<plan>:5:9: design: sample: want a tuple with a range or several values; got none"
-    assert refusal(f"{HEAD}design: {{sample: 3}}\n") == want
+    assert refusal(loaded, f"{HEAD}design: {{sample: 3}}\n") == want

@@ -16,6 +16,8 @@ from testctl.plan.prioritise import gaps
 from testctl.plan.space import Space
 from testctl_agent.spec.errors import PlanError
 
+from controller.tests.support.refusal import refusal
+
 TEXT = """\
 topology: pair
 flows: {bulk: sender -> receiver}
@@ -30,12 +32,6 @@ ZIP = "zip: [[switch:receiver.rate, switch.delay]]\n"
 
 def loaded(text: str, *overrides: str, without: tuple[str, ...] = ()) -> Plan:
     return load_plan(text.encode(), overrides=overrides, without=without)
-
-
-def refusal(text: str) -> str:
-    with pytest.raises(PlanError) as error:
-        loaded(text)
-    return str(error.value)
 
 
 def of(plan: Plan) -> list[str]:
@@ -68,7 +64,7 @@ def test_the_point_to_compare_with() -> None:
     plan = loaded(TEXT + ZIP + "expect: [{metric: a, at_least: 1, than: {switch.delay: 5ms}}]\n")
     assert plan.expectations[0].bounds.than == {0: 0, 1: 0}
     both = "expect: [{metric: a, at_least: 1, than: {switch.delay: 5ms, switch:receiver.rate: 20mbit}}]\n"
-    assert refusal(TEXT + ZIP + both).endswith("than: want values of one point; got two that `zip` keeps apart")
+    assert refusal(loaded, TEXT + ZIP + both).endswith("than: want values of one point; got two that `zip` keeps apart")
 
 
 def test_overrides() -> None:
@@ -107,7 +103,7 @@ SHAPE = "want a list of lists of swept tuples, such as [[switch.rate, switch.del
     ],
 )  # fmt: skip
 def test_refused(zips: str, want: str) -> None:
-    assert refusal(f"{TEXT}zip: {zips}\n").splitlines()[0].startswith(f"<plan>:{want}")
+    assert refusal(loaded, f"{TEXT}zip: {zips}\n").splitlines()[0].startswith(f"<plan>:{want}")
 
 
 @st.composite
