@@ -243,28 +243,20 @@ def test_a_long_value_is_cut_in_the_message(plan_of: Load) -> None:
     assert len(refusal(plan_of, f"tuples: [[sender, tso, {'x' * 5000}]]")) <= 400
 
 
-def test_than_needs_its_counterpart(plan_of: Load) -> None:
-    caught = refusal(
-        plan_of,
-        """\
-        tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
-        exclude: [{hosts.cc: a, sender.tso: off}]
-        expect: [{name: n, metric: jain, at_least: 5, than: {hosts.cc: a}, when: {hosts.cc: b}}]
-        """,
-    )
-    assert caught == ("<plan>:5:10: expect n: than: the plan has no point hosts.cc = a with sender.tso = off")
-
-
-def test_when_that_nothing_meets(plan_of: Load) -> None:
-    caught = refusal(
-        plan_of,
-        """\
-        tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]
-        exclude: [{hosts.cc: a, sender.tso: off}]
-        expect: [{name: n, metric: jain, max: 5, when: {hosts.cc: a, sender.tso: off}}]
-        """,
-    )
-    assert caught == "<plan>:5:10: expect n: no point of the plan meets its `when`"
+@pytest.mark.parametrize(
+    ("expect", "want"),
+    [
+        (
+            "at_least: 5, than: {hosts.cc: a}, when: {hosts.cc: b}",
+            "than: the plan has no point hosts.cc = a with sender.tso = off",
+        ),
+        ("max: 5, when: {hosts.cc: a, sender.tso: off}", "no point of the plan meets its `when`"),
+    ],
+)
+def test_points_that_exclude_leaves_out(plan_of: Load, expect: str, want: str) -> None:
+    head = "tuples: [[hosts, cc, [a, b]], [sender, tso, [on, off]]]\nexclude: [{hosts.cc: a, sender.tso: off}]\n"
+    text = f"{head}expect: [{{name: n, metric: jain, {expect}}}]"
+    assert refusal(plan_of, text) == f"<plan>:5:10: expect n: {want}"
 
 
 def test_too_many_points_are_refused_before_they_are_made(plan_of: Load) -> None:
