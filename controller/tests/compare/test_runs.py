@@ -8,11 +8,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 from testctl.compare import check_alike, compare_runs, open_run, print_comparison
 from testctl.compare.packet import first_difference
 from testctl.metrics import metric_names
+from testctl.records import REQUESTS
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.compare.written import TUPLES, Given, write_run
@@ -138,6 +141,16 @@ def test_flags_and_fates_have_names(tmp_path: Path) -> None:
     b = write_run(tmp_path / "b", [replace(POINT, packets=[{"flags": 0, "fate": 6}])])
     first = first_difference(a.points[0].path, b.points[0].path)
     assert first.words().endswith("flags PSH|ACK → none, fate none → lose")
+
+
+def test_requests_are_compared_too(tmp_path: Path) -> None:
+    """A digest covers them: without them two records of different digests would be called the same."""
+    for name, begin_ns in (("a", 1), ("b", 2)):
+        run = write_run(tmp_path / name, [replace(POINT, packets=[{}])])
+        row = dict.fromkeys(REQUESTS.names, 0) | {"flow": "bulk", "begin_ns": begin_ns}
+        pq.write_table(pa.Table.from_pylist([row], REQUESTS), run.points[0].path / "requests.parquet")
+    first = first_difference(*(tmp_path / name / "points" / "a0" for name in ("a", "b")))
+    assert first.words() == "request 0, bulk: begin_ns 1 → 2"
 
 
 def test_names_are_compared_whatever_their_codes(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_events_of_a_host_that_only_the_replay_traced_are_left_out(both: Records
     found = identity(before, before.digest(), other)
     assert not found.same
     assert found.difference is not None
-    assert (found.difference.table, found.difference.row) == ("tcp_events", 1)
+    assert (found.difference.what, found.difference.index) == ("tcp_event", 1)
 
 
 def test_the_first_row_that_differs_is_named(both: Records) -> None:
@@ -87,19 +87,15 @@ def test_the_first_row_that_differs_is_named(both: Records) -> None:
     found = identity(both, both.digest(), replace(both, packets=packets, memo={}))
     assert not found.same
     assert found.difference is not None
-    assert (found.difference.table, found.difference.row, set(found.difference.columns)) == (
-        "packets",
-        7,
-        {"seq", "length"},
-    )
-    assert f"seq {seqs[7] - 3} → {seqs[7]}" in found.difference.words()
+    assert (found.difference.what, found.difference.index) == ("packet", 7)
+    assert found.difference.fields == {"seq": (seqs[7] - 3, seqs[7]), "length": (lengths[7] - 1, lengths[7])}
 
 
 def test_a_packet_more(both: Records) -> None:
     count = both.packets.num_rows - 1
     found = identity(both, both.digest(), replace(both, packets=both.packets.slice(0, count), memo={}))
     assert found.difference is not None
-    assert found.difference.words().startswith(f"packets row {count}: only the run has it: time_ns ")
+    assert (found.difference.index, found.difference.ended) == (count, "b")
 
 
 def test_offsets_that_a_kernel_draws_do_not_count(both: Records) -> None:

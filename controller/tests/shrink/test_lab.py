@@ -141,7 +141,7 @@ def test_a_replay_says_what_differs_and_where(failing: tuple[Path, str]) -> None
     done = call(where, "replay", "other", point, "--out", "differs")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "not what the run had: another kernel" in done.stdout
-    assert "first: packets row 100 (time_ns " in done.stdout
+    assert "first: packet 100 at " in done.stdout
     assert f"seq {seq[100]} → {seq[100] - 1}" in done.stdout
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the first packet that differs between two records of one point.
 
-The comparison covers what a digest covers: packets, then TCP's traced events, then samples of tcp_info, in the order
-in which they are stored (the same for the same input).  It ignores the timestamp option, because its offset is random.
-Columns are read one by one, so that millions of packets take little memory.
+The comparison covers what a digest covers: packets, then TCP's traced events, samples of tcp_info and requests, in the
+order in which they are stored (the same for the same input).  It ignores the timestamp option, because its offset is
+random.  Columns of files are read one by one, so that millions of packets take little memory.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ from testctl.results import layout
 
 FLAGS = ("FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR")
 ECN = ("none", "ECT(1)", "ECT(0)", "CE")
-TABLES = {"packet": layout.PACKETS, "tcp_event": layout.TCP_EVENTS, "tcp_info": layout.TCP_INFO}
+TABLES = {
+    "packet": layout.PACKETS,
+    "tcp_event": layout.TCP_EVENTS,
+    "tcp_info": layout.TCP_INFO,
+    "request": layout.REQUESTS,
+}
 
 
 @dataclass(frozen=True)
 class FirstDifference:
     """The first difference between two records of a point.
 
-    what     "packet", "tcp_event" or "tcp_info": the record that differs; "" if none differs or can be compared
+    what     the record that differs, of TABLES; "" if none differs or can be compared
     index    its number in the table, from 0; time_ns, where, flow: of A's record, or of B's if A's table ended
     fields   {column: (in A, in B)} of the columns that differ
     ended    "a" or "b" if that run has no such record
@@ -62,7 +67,7 @@ class FirstDifference:
         place = f"{self.what} {self.index}"
         if self.time_ns is not None:
             place += f" at {self.time_ns / 1e6:.6f} ms"
-        place += f", {self.where}, {self.flow}"
+        place += "".join(f", {name}" for name in (self.where, self.flow) if name)
         if self.ended:
             return f"{place}: the {'first' if self.ended == 'a' else 'second'} run ended before it"
         fields = (self.fields or {}).items()
@@ -105,7 +110,7 @@ def first_difference(a: Path, b: Path) -> FirstDifference:
 def _of_files(what: str, a: Path, b: Path) -> FirstDifference | None:
     files = [_open(path) for path in (a, b)]
     try:
-        return _of_tables(what, *files)
+        return difference_of(what, *map(_Columns, files))
     except (OSError, pa.ArrowException) as error:
         raise PlanError(f"{a} or {b}: can't read the records: {error}") from error
     finally:
@@ -120,16 +125,36 @@ def _open(path: Path) -> pq.ParquetFile:
         raise PlanError(f"{path}: can't read the records: {error}") from error
 
 
-def _of_tables(what: str, a: pq.ParquetFile, b: pq.ParquetFile) -> FirstDifference | None:
-    names = [name for name in a.schema_arrow.names if name in b.schema_arrow.names and name not in RANDOM]
-    rows = rows_of(a), rows_of(b)
+class _Columns:
+    """A file as a table: a column, or the row group of a row, is read when it is needed."""
+
+    def __init__(self, file: pq.ParquetFile) -> None:
+        self._file, self.column_names, self.num_rows = file, file.schema_arrow.names, rows_of(file)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        return self._file.read(columns=[name]).column(0)
+
+    def slice(self, offset: int, length: int) -> pa.Table:
+        for group in range(self._file.num_row_groups):
+            count = self._file.metadata.row_group(group).num_rows
+            if offset < count:
+                return self._file.read_row_group(group).slice(offset, length)
+            offset -= count
+        raise PlanError(f"want a record {offset} further; got {self.num_rows} records")
+
+
+def difference_of(what: str, a: pa.Table | _Columns, b: pa.Table | _Columns) -> FirstDifference | None:
+    """The first difference between two tables; None where there is none.  what: as of FirstDifference."""
+    names = [name for name in a.column_names if name in b.column_names and name not in RANDOM]
+    rows = a.num_rows, b.num_rows
     first = min(rows)
     for name in names:
-        first = min(first, _first_of(_column(a, name), _column(b, name), first))
+        first = min(first, _first_of(a.column(name), b.column(name), first))
     if first == min(rows) and rows[0] == rows[1]:
         return None
     ours, theirs = (
-        _row(file, first, names) if first < count else None for file, count in zip((a, b), rows, strict=True)
+        cleaned(table.slice(first, 1)).select(names).to_pylist()[0] if first < count else None
+        for table, count in zip((a, b), rows, strict=True)
     )
     shown = ours or theirs or {}
     place = (shown.get("time_ns"), str(shown.get("where", "")), str(shown.get("flow", "")))
@@ -137,10 +162,6 @@ def _of_tables(what: str, a: pq.ParquetFile, b: pq.ParquetFile) -> FirstDifferen
         return FirstDifference(what, first, *place, fields={}, ended="a" if ours is None else "b")
     differ = {name: (ours[name], theirs[name]) for name in names if ours[name] != theirs[name]}
     return FirstDifference(what, first, *place, fields=differ)
-
-
-def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
-    return file.read(columns=[name]).column(0)
 
 
 def _first_of(a: pa.ChunkedArray, b: pa.ChunkedArray, most: int) -> int:
@@ -163,16 +184,3 @@ def _codes(column: pa.ChunkedArray, names: list[str]) -> np.ndarray[Any, np.dtyp
         if len(chunk)
     ]
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-
-
-def _row(file: pq.ParquetFile, index: int, names: list[str]) -> dict[str, Any]:
-    """One record, with only its row group read."""
-    start = 0
-    for group in range(file.num_row_groups):
-        count = file.metadata.row_group(group).num_rows
-        if index < start + count:
-            row = file.read_row_group(group, columns=names).slice(index - start, 1)
-            values: dict[str, Any] = cleaned(row).to_pylist()[0]
-            return values
-        start += count
-    raise PlanError(f"want record {index}; got {start} records")

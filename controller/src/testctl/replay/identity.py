@@ -5,46 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from testctl.compare.packet import FirstDifference, difference_of
 from testctl.records import Records
-from testctl.records.digest import RANDOM, digest_of
+from testctl.records.digest import digest_of
 from testctl.records.schema import NAMES
-
-NAMED = ("time_ns", "where", "flow", "conn", "direction", "seq", "ack", "length")
-"""Columns that describe a packet in messages."""
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The first row in which two tables differ.
-
-    row     its number from 0
-    first, second  the row in either; None: the table has ended there
-    columns those that differ
-    """
-
-    table: str
-    row: int
-    first: dict[str, Any] | None
-    second: dict[str, Any] | None
-    columns: tuple[str, ...] = ()
-
-    def words(self) -> str:
-        if self.first is None or self.second is None:
-            which, row = ("replay", self.second) if self.first is None else ("run", self.first)
-            return f"{self.table} row {self.row}: only the {which} has it: {_named(row or {})}"
-        moved = ", ".join(
-            f"recorded at {self.first[name]} in the run, at {self.second[name]} in the replay"
-            if name == "where"
-            else f"{name} {self.first[name]} → {self.second[name]}"
-            for name in self.columns
-        )
-        return f"{self.table} row {self.row} ({_named(self.first)}): {moved}"
 
 
 @dataclass(frozen=True)
@@ -59,7 +27,7 @@ class Identity:
     compared: dict[str, int]
     left_out: tuple[str, ...]
     digests: tuple[str, str]
-    difference: Mismatch | None
+    difference: FirstDifference | None
 
     @property
     def same(self) -> bool:
@@ -89,7 +57,7 @@ def identity(before: Records, digest: str, after: Records) -> Identity:
     again = digest_of(packets, after.tcp_info, traced, after.requests)
     difference = None
     if again != digest:
-        differences = (first_difference(name, *pair) for name, pair in tables.items())
+        differences = (difference_of(name.removesuffix("s"), *pair) for name, pair in tables.items())
         difference = next((difference for difference in differences if difference is not None), None)
     return Identity({name: pair[0].num_rows for name, pair in tables.items()}, more, (digest, again), difference)
 
@@ -108,35 +76,3 @@ def _at(records: pa.Table, places: set[str], named: Sequence[str]) -> pa.Table:
         again = kept.column(name).cast(pa.string()).combine_chunks().dictionary_encode().cast(NAMES)
         kept = kept.set_column(index, name, again)
     return kept.combine_chunks()
-
-
-def first_difference(name: str, first: pa.Table, second: pa.Table) -> Mismatch | None:
-    """The first row that differs in what a digest covers; None when there is none."""
-    common = min(first.num_rows, second.num_rows)
-    columns = [column for column in first.column_names if column not in RANDOM]
-    at = {
-        column: _first(first.column(column).slice(0, common), second.column(column).slice(0, common))
-        for column in columns
-    }
-    row = min((index for index in at.values() if index is not None), default=None)
-    if row is not None:
-        differ = tuple(column for column in columns if at[column] == row)
-        return Mismatch(name, row, _row(first, row), _row(second, row), differ)
-    if first.num_rows != second.num_rows:
-        return Mismatch(name, common, _row(first, common), _row(second, common))
-    return None
-
-
-def _first(a: pa.ChunkedArray, b: pa.ChunkedArray) -> int | None:
-    if pa.types.is_dictionary(a.type):
-        a, b = a.cast(pa.string()), b.cast(pa.string())
-    differs = np.flatnonzero(a.to_numpy() != b.to_numpy())
-    return int(differs[0]) if len(differs) else None
-
-
-def _row(table: pa.Table, row: int) -> dict[str, Any] | None:
-    return dict(table.slice(row, 1).to_pylist()[0]) if row < table.num_rows else None
-
-
-def _named(row: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {row[name]}" for name in NAMED if name in row)
