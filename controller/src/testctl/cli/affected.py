@@ -117,7 +117,7 @@ def _changes(directory: Path, before: str, after: str) -> dict[str, Change | Non
         changes[name] = None
         if name.startswith(("net/", "include/")) and name.endswith((".c", ".h")):
             file = directory / name
-            there = file.read_text(encoding="utf-8") if not after and file.is_file() else ""
+            there = file.read_text(encoding="utf-8", errors="replace") if not after and file.is_file() else ""
             now = text(after, name) if after else there
             changes[name] = Change(text(before, name), now, git_tree.difference(directory, before, after, name))
     return changes

@@ -51,8 +51,8 @@ def run(
     """
     try:
         done = subprocess.run(
-            list(argv), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False, cwd=cwd, env=env,
-            pass_fds=_held,
+            list(argv), input=stdin, capture_output=True, encoding="utf-8", errors="replace", timeout=timeout_s,
+            check=False, cwd=cwd, env=env, pass_fds=_held,
         )  # fmt: skip
     except OSError as error:
         raise TestbedError(f"{argv[0]}: can't be started: {error.strerror}") from error
