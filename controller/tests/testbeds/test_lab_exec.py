@@ -74,6 +74,8 @@ def test_a_point_of_a_topology_with_settings(tmp_path: Path) -> None:
         "links:\n  - link: [a, s]\n  - link: [s, b]\n"
     )
     assert list(point_for(str(own), None, []).topology.hosts) == ["a", "b"]
+    own.write_text("nodes:\n  a: {kind: host}\n  s: {kind: switch}\nlinks:\n  - link: [a, s]\n")
+    assert refusal(point_for, str(own), None, []) == "--topology mine: want two hosts or more; got 1"
 
 
 def test_a_trace_below_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

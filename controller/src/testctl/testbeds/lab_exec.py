@@ -64,11 +64,13 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
     own = "/" in name or name.endswith(".yaml")
     file = _topology_file(name, own)
     values = dict(_parameter(file, word) for word in parameters.split(",") if word)
-    first, second = list(file.resolve(values).hosts)[:2]
+    hosts = list(file.resolve(values).hosts)
+    if len(hosts) < 2:
+        raise PlanError(f"--topology {file.name}: want two hosts or more; got {len(hosts)}")
     # The reader of plans wants a flow and a tuple; they carry nothing, and are removed below.
     plan_text = json.dumps({
         "topology": {OWN if own else name: values} if values else OWN if own else name,
-        "flows": {FLOW: f"{first} -> {second}"},
+        "flows": {FLOW: f"{hosts[0]} -> {hosts[1]}"},
         "tuples": [[FLOW, "duration", "1s"]],
     })  # fmt: skip
     overrides = [*sets, *([f"hosts.kernel='{kernel}'"] if kernel is not None else [])]
