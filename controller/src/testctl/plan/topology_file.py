@@ -26,14 +26,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from testctl_agent.spec.ecmp import MAX_WAYS
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.topology import Topology
-from testctl.plan.diagnostics import Place, Problems, show, suggest
+from testctl.plan.diagnostics import Problems, show, suggest
 from testctl.plan.fields import LONGEST_NAME, Fields, name_of, words_of
 from testctl.plan.flows import BUILTIN
 from testctl.plan.named_files import read_named
+from testctl.plan.topology_links import check_links
 from testctl.plan.tutorial_topology import TutorialTopology, read_tutorial
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
 from testctl.plan.yaml_reader import Mapping as MappingNode
@@ -74,16 +74,6 @@ class TopologyFile:
         problems.check()
         hosts = [n for node, members in names.items() if kinds[node] == "host" for n in members]
         switches = [n for node, members in names.items() if kinds[node] == "switch" for n in members]
-        linked: dict[str, list[str]] = {host: [] for host in hosts}
-        for a, b in links:
-            for end, other in ((a, b), (b, a)):
-                if end in linked:
-                    linked[end].append(other)
-        for host, ends in linked.items():
-            if len(ends) != 1 or ends[0] not in switches:
-                got = f"{len(ends)}: {', '.join(ends[:8]) or 'none'}"
-                raise PlanError(f"{self.links.place}: host {host}: want one link, to a switch; got {got}")
-        _check_ways(hosts, switches, links, self.links.place, several=self.ecmp)
         addresses = {host: f"10.0.0.{index}" for index, host in enumerate(hosts, start=1)}
         # sender1 -> sender where a node with a count is alone, so that a plan need not change with the count.
         taken = {name for members in names.values() for name in members}
@@ -93,11 +83,10 @@ class TopologyFile:
         topology = Topology(
             self.name, filled, addresses, tuple(switches), tuple(links), groups, aliases, ecmp=self.ecmp
         )
-        for switch in topology.switches:
-            for host, ways in topology.next_hops(switch).items():
-                if len(ways) > MAX_WAYS:
-                    want = f"want at most {MAX_WAYS} ways to {host}; got {len(ways)}"
-                    raise PlanError(f"{self.links.place}: switch {switch}: {want}")
+        try:
+            check_links(topology)
+        except ValueError as error:
+            raise PlanError(f"{self.links.place}: {error}") from error
         return topology
 
 
@@ -270,26 +259,3 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
                 raise PlanError(f"{how.place}: want one link between {a} and {b}; got another")
             links[a, b] = None
     return list(links)
-
-
-def _check_ways(
-    hosts: list[str], switches: list[str], links: list[tuple[str, str]], place: Place, *, several: bool
-) -> None:
-    """Checks that there is one path between any two nodes; with `several`, at least one."""
-    parent = {name: name for name in (*hosts, *switches)}
-
-    def top(name: str) -> str:
-        while parent[name] != name:
-            name = parent[name]
-        return name
-
-    for a, b in links:
-        if top(a) == top(b) and not several:
-            raise PlanError(
-                f"{place}: the link {a} - {b} closes a loop; want one way between any two, or `ecmp: true` in the "
-                "file, by which switches spread the connections over ways of equal cost"
-            )
-        parent[top(a)] = top(b)
-    apart = sorted({top(name) for name in parent})
-    if len(apart) > 1:
-        raise PlanError(f"{place}: {apart[0]} and {apart[1]} are not linked; want one way between any two")

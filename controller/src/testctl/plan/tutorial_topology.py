@@ -23,6 +23,8 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.core.topology import Topology
 from testctl.plan.fields import LONGEST_NAME, NAME
+from testctl.plan.flows import BUILTIN
+from testctl.plan.topology_links import check_links
 
 MAX_PORT = 510
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
@@ -70,6 +72,8 @@ def _topology(name: str, raw: Any) -> Topology:
     for node in (*hosts, *raw["switches"]):
         if not NAME.fullmatch(node) or len(node) > LONGEST_NAME:
             raise ValueError(f"want names of a-z, 0-9 and _ that begin with a letter; got {node[:60]!r}")
+        if node in BUILTIN:
+            raise ValueError(f"the name {node} is that of a group of every plan")
     for what, values in (("address", hosts), ("MAC address", macs)):
         if twice := next((value for value in values.values() if list(values.values()).count(value) > 1), None):
             raise ValueError(f"hosts: want an {what} once; {twice} is there twice")
@@ -84,16 +88,15 @@ def _topology(name: str, raw: Any) -> Topology:
                 if number in ports[switch]:
                     raise ValueError(f"links: want {switch}-p{number} once; {str(link)[:60]} has it again")
                 ports[switch][number] = other
-    for host in hosts:
-        if sum(host in link for link in links) != 1:
-            raise ValueError(f"links: want one of host {host}, to a switch; got {sum(host in link for link in links)}")
     for switch, numbered in ports.items():
         if sorted(numbered) != list(range(1, len(numbered) + 1)):
             raise ValueError(f"links: want ports 1 to {len(numbered)} of {switch}; got {sorted(numbered)}")
         if len(set(numbered.values())) < len(numbered):
             raise ValueError(f"links: want one link between {switch} and each neighbour")
     order = {switch: tuple(other for _, other in sorted(numbered.items())) for switch, numbered in ports.items()}
-    return Topology(name, {}, hosts, tuple(ports), tuple(links), macs=macs, order=order, ecmp=True)
+    topology = Topology(name, {}, hosts, tuple(ports), tuple(links), macs=macs, order=order, ecmp=True)
+    check_links(topology)
+    return topology
 
 
 def _end(text: str, hosts: Mapping[str, str], ports: Mapping[str, Mapping[int, str]]) -> tuple[str, int]:
