@@ -162,7 +162,7 @@ def _readable(read: Callable[[], T]) -> T | None:
     """What is read of a summary; None where it is not as testctl writes it: the rest is shown all the same."""
     try:
         return read()
-    except (AttributeError, KeyError, PlanError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, PlanError, TypeError, ValueError):
         return None
 
 
