@@ -14,6 +14,14 @@ from testctl_agent.spec.errors import PlanError
 
 from controller.tests.compare.written import TUPLES, Given, write_run
 
+FOREIGN = (
+    '{"plan": "p", "poin',
+    "[" * 100_000,
+    '{"plan": "p", "started": "2026", "points": [1]}',
+    '{"plan": "p", "started": "2026", "points": [{"id": "a", "verdict": "pass", "tuples": [["hosts"]]}]}',
+)
+"""summary.json of other runs, torn or not as testctl writes it."""
+
 
 def runs(where: Path, values: Sequence[float], **more: object) -> None:
     for day, value in enumerate(values):
@@ -65,11 +73,13 @@ def test_what_a_history_is_made_of(tmp_path: Path) -> None:
     write_run(tmp_path / "other", [Given()], plan="q", days=9)
     write_run(tmp_path / "netns", [Given()], days=1, testbed="netns")
     (tmp_path / "latest").symlink_to("n2")
-    (tmp_path / "torn").mkdir()
-    (tmp_path / "torn" / "summary.json").write_text('{"plan": "p", "poin')
+    for number, text in enumerate(FOREIGN):
+        (tmp_path / f"torn{number}").mkdir()
+        (tmp_path / f"torn{number}" / "summary.json").write_text(text)
     plan, bed, found, damaged = past_runs(tmp_path, "p")
     assert (plan, bed, [run.name for run in found]) == ("p", "lab", ["n0", "n1", "n2"])
-    assert [words.startswith(str(tmp_path / "torn" / "summary.json")) for words in damaged] == [True]
+    places = [words.partition(": ")[0] for words in damaged]
+    assert places == [str(tmp_path / f"torn{number}" / "summary.json") for number in range(len(FOREIGN))]
     (trend,) = trends(found)
     assert trend.values == (2.5, 2.5, 2.5)
     assert trends(found, least_runs=4) == ()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.untrusted import Named
 
 from testctl.compare.deltas import Direction, direction, prefers, relative
 from testctl.compare.samples import MEASURED
 from testctl.compare.stats.change_points import ENOUGH, change_points
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.noise.aa_test import numbers_of
-from testctl.records.files import json_text
-from testctl.results import layout
+from testctl.results import layout, shapes
+from testctl.results.reader import read_json
 
+_SHAPE = {
+    "plan": str,
+    "started": str,
+    "testbed?": str,
+    "versions?": {"commit?": str, "kernels?": Named(str)},
+    "points": [shapes.ENTRY],
+}
 Tuples = tuple[tuple[str, str, str], ...]
 
 
@@ -27,7 +34,7 @@ Tuples = tuple[tuple[str, str, str], ...]
 class PastRun:
     """A finished run, as far as a history needs it.
 
-    points  the points of summary.json
+    points  those of summary.json; their tuples are sorted, and texts
     """
 
     name: str
@@ -112,18 +119,24 @@ def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
         if path.parent.is_symlink() or path.parent.name.endswith(layout.IN_PROGRESS):
             continue
         try:
-            document = json.loads(json_text(path))
-            yield str(document["plan"]), _past_run(path.parent.name, document)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            damaged.append(f"{path}: {error!r}")
+            document = read_json(path, _SHAPE)
+            yield document["plan"], _past_run(path.parent.name, document)
+        except PlanError as error:
+            damaged.append(str(error))
+        except ValueError as error:
+            damaged.append(f"{path}: {error}")
 
 
 def _past_run(name: str, document: Mapping[str, Any]) -> PastRun:
-    versions = document.get("versions", {})
-    kernels = ", ".join(map(str, versions.get("kernels", {}).values()))
-    bed = str(document.get("testbed", DEFAULT))
-    points = tuple(point for point in document["points"] if kind_of(bed).deterministic or "reused_from" not in point)
-    return PastRun(name, str(document["started"]), bed, str(versions.get("commit", "unknown")), kernels, points)
+    """Raises ValueError."""
+    versions, bed = document.get("versions", {}), document.get("testbed", DEFAULT)
+    points = tuple(
+        point | {"tuples": tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))}
+        for point in document["points"]
+        if kind_of(bed).deterministic or "reused_from" not in point
+    )
+    kernels = ", ".join(versions.get("kernels", {}).values())
+    return PastRun(name, document["started"], bed, versions.get("commit", "unknown"), kernels, points)
 
 
 def trends(
@@ -150,10 +163,10 @@ def trends(
 def _values(run: PastRun, ids: dict[Tuples, str]) -> dict[tuple[Tuples, str], list[float]]:
     values: dict[tuple[Tuples, str], list[float]] = {}
     for point in run.points:
-        tuples = tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))
-        ids.setdefault(tuples, str(point["id"]))
+        tuples = point["tuples"]
+        ids.setdefault(tuples, point["id"])
         if point["verdict"] in MEASURED:
-            for name, value in numbers_of(point["metrics"]).items():
+            for name, value in numbers_of(point.get("metrics") or {}).items():
                 values.setdefault((tuples, name), []).append(value)
     return values
 
