@@ -75,7 +75,7 @@ def test_an_error_says_nothing_to_a_terminal() -> None:
     assert str(TestbedError("gcc: \x1b[31merror\x1b[0m\nline two")) == "gcc: �[31merror�[0m\nline two"
 
 
-SHAPE = {"a": int, "b?": [Named(float)], "c?": ([{"d": str}], None)}
+SHAPE = {"a": int, "b?": [Named(float)], "c?": ([{"d": str}], None), "e?": [str, object]}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,9 @@ SHAPE = {"a": int, "b?": [Named(float)], "c?": ([{"d": str}], None)}
         ({"a": 1, "b": [{"x": 10**400}]}, f"want a finite number at b[0].x; got {'1' + '0' * 79}"),
         ({"a": 1, "c": [{"d": 5}]}, "want a text at c[0].d; got 5"),
         ({"a": 1, "c": 7}, "want a list at c; got 7"),
+        ({"a": 1, "e": ["x", {}]}, ""),
+        ({"a": 1, "e": [1, {}]}, "want a text at e[0]; got 1"),
+        ({"a": 1, "e": ["x"]}, "want a list of 2 at e; got 1"),
     ],
 )
 def test_what_does_not_fit(value: Any, said: str) -> None:

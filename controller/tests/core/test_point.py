@@ -46,12 +46,12 @@ ODD_FLOW = FLOW | {"options": {"x": []}}
         ({"flows": {}}, "point: want a list at flows; got dict"),
         ({"flows": [{"name": "b"}]}, "point: want flows[0].from; it is not there"),
         ({"flows": [ODD_FLOW]}, "point: want an integer of 64 bits at flows[0].options.x; got list"),
-        ({"tuples": [["a", "b"]]}, "point: want an entity, a parameter and a value a tuple; got ['a', 'b']"),
+        ({"tuples": [["a", "b"]]}, "point: want a list of 3 at tuples[0]; got 2"),
         ({"state": {"s": 5}}, "point: want an object at state.s; got 5"),
         ({"collect": {"s": {"capture": 5}}}, "point: want an object at collect.s.capture; got 5"),
         ({"topology": {"hosts": {"s": 5}}}, "topology: want a text at hosts.s; got 5"),
         ({"topology": {"hosts6": {"s": 5}}}, "topology: want a text at hosts6.s; got 5"),
-        ({"topology": {"links": [["a"]]}}, "topology: want two names a link; got a"),
+        ({"topology": {"links": [["a"]]}}, "topology: want a list of 2 at links[0]; got 1"),
     ],
 )  # fmt: skip
 def test_what_is_no_point_is_refused(raw: Any, want: str) -> None:

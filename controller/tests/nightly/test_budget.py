@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -160,6 +161,8 @@ def test_the_past_is_read_from_the_results(tmp_path: Path, plan: Plan) -> None:
     written(tmp_path, plan, "20260102T000000Z-plan", {a: "skip", b: "fail"}, **said)
     written(tmp_path, plan, "20260103T000000Z-plan", {a: "skip", c: "invalid"}, **said)
     (tmp_path / "20260104T000000Z-plan").mkdir()
+    foreign = {"plan": plan.name, KEY: said, "left_out": [["hosts"]]}
+    (tmp_path / "20260104T000000Z-plan" / "summary.json").write_text(json.dumps(foreign), encoding="ascii")
     assert [path.name for path in nightly_runs(tmp_path, plan)] == ["20260102T000000Z-plan", "20260103T000000Z-plan"]
     last = last_run(tmp_path, plan)
     assert last is not None

@@ -12,9 +12,11 @@ from testctl.plan import Claim, Ours
 from testctl.report import print_summary
 from testctl.report.claims import show_difference, show_ours, show_published
 from testctl.report.page import render_report
-from testctl.results import Run
+from testctl.results import Run, shapes
+from testctl_agent.spec.untrusted import misfit
 
 from controller.tests.report.reading import run_of
+from controller.tests.support.refusal import refusal
 
 CLAIM = Claim(
     plan="dctcp_htb",
@@ -55,6 +57,13 @@ def claimed(run: Run) -> Run:
 )  # fmt: skip
 def test_what_a_reader_sees(claim: Claim, want: tuple[str, str, str]) -> None:
     assert (show_published(claim), show_ours(claim), show_difference(claim)) == want
+
+
+def test_a_summary_has_them() -> None:
+    document = CLAIM.to_json()
+    assert misfit({"claims": [document]}, shapes.HEAD) == ""
+    assert Claim.from_json(document | {"more": "of a newer testctl"}) == CLAIM
+    assert "want a verdict of these: reproduced, " in refusal(Claim.from_json, document | {"verdict": "odd"})
 
 
 def test_the_page_has_the_claims(claimed: Run, run: Run) -> None:

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 MAX_DEPTH = 100
@@ -20,7 +21,8 @@ LARGEST = 2**63
 
 Shape = Any
 """int, float (a finite number), str, bool, None, object (anything).  A tuple of these: any of them, the usual one
-first.  [shape]: a list.  {"name": shape, "optional?": shape}: an object, which may have other names too."""
+first.  [shape]: a list; [shape, shape]: one of two.  {"name": shape, "optional?": shape}: an object, which may have
+other names too."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,10 @@ def misfit(value: Any, shape: Shape, name: str = "") -> str:
     if isinstance(shape, list):
         if not isinstance(value, list):
             return _want("a list", name, value)
-        return next(
-            (why for number, item in enumerate(value) if (why := misfit(item, shape[0], f"{name}[{number}]"))), ""
-        )
+        if len(shape) > 1 and len(value) != len(shape):
+            return _want(f"a list of {len(shape)}", name, len(value))
+        of = enumerate(zip(value, cycle(shape), strict=False))
+        return next((why for number, (item, own) in of if (why := misfit(item, own, f"{name}[{number}]"))), "")
     if isinstance(shape, dict | Named):
         return _misfit_object(value, shape, name)
     what = {None: "null", int: "an integer of 64 bits", float: "a finite number", str: "a text", bool: "true or false"}

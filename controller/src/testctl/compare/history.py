@@ -123,12 +123,9 @@ def _read(results: Path, damaged: list[str]) -> Iterator[tuple[str, PastRun]]:
             yield document["plan"], _past_run(path.parent.name, document)
         except PlanError as error:
             damaged.append(str(error))
-        except ValueError as error:
-            damaged.append(f"{path}: {error}")
 
 
 def _past_run(name: str, document: Mapping[str, Any]) -> PastRun:
-    """Raises ValueError."""
     versions, bed = document.get("versions", {}), document.get("testbed", DEFAULT)
     points = tuple(
         point | {"tuples": tuple(sorted((str(e), str(p), str(v)) for e, p, v in point["tuples"]))}

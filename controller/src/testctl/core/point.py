@@ -35,7 +35,7 @@ FLOW = {
 }
 POINT = {
     "id?": str,
-    "tuples?": [[object]],
+    "tuples?": [[object, object, object]],
     "settings?": Named(Named(VALUE)),
     "flows?": [FLOW],
     "duration_ns?": int,
@@ -229,8 +229,6 @@ class PointSpec(Point):
         """
         if why := misfit(raw, POINT):
             raise ValueError(f"point: {why}")
-        if odd := next((item for item in raw.get("tuples", ()) if len(item) != 3), None):
-            raise ValueError(f"point: want an entity, a parameter and a value a tuple; got {str(odd)[:80]}")
         return cls(
             id=raw.get("id", ""),
             tuples=tuple((str(entity), str(param), str(value)) for entity, param, value in raw.get("tuples", ())),

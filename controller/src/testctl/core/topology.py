@@ -27,7 +27,7 @@ SHAPE = {
     "order?": Named([str]),
     "ecmp?": bool,
     "switches?": [str],
-    "links?": [[str]],
+    "links?": [[str, str]],
     "groups?": Named([str]),
 }
 
@@ -186,15 +186,12 @@ class Topology:
         """The inverse of to_json; missing parts are empty.  Raises ValueError."""
         if why := misfit(raw, SHAPE):
             raise ValueError(f"topology: {why}")
-        links = tuple(tuple(link) for link in raw.get("links", ()))
-        if odd := next((link for link in links if len(link) != 2), None):
-            raise ValueError(f"topology: want two names a link; got {', '.join(odd)}")
         return cls(
             name=raw.get("name", ""),
             parameters=dict(raw.get("parameters", {})),
             hosts=dict(raw.get("hosts", {})),
             switches=tuple(raw.get("switches", ())),
-            links=tuple((end, other) for end, other in links),
+            links=tuple((end, other) for end, other in raw.get("links", ())),
             groups={name: tuple(members) for name, members in raw.get("groups", {}).items()},
             hosts6=dict(raw.get("hosts6", {})),
             macs=dict(raw.get("macs", {})),

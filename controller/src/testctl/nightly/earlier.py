@@ -13,7 +13,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.compare import changed_points, changes
 from testctl.plan import Plan
-from testctl.results import Run, load_run
+from testctl.results import Run, load_run, shapes
 from testctl.results.layout import IN_PROGRESS, SUMMARY
 from testctl.results.provenance import Provenance
 from testctl.results.reader import read_json
@@ -55,7 +55,7 @@ def nightly_runs(results: Path, plan: Plan) -> list[Path]:
         if path.is_symlink() or path.name.endswith(IN_PROGRESS) or not (path / SUMMARY).is_file():
             continue
         try:
-            entry = read_json(path / SUMMARY)
+            entry = read_json(path / SUMMARY, shapes.HEAD)
         except PlanError:
             continue
         if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and alike(plan, entry):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from statistics import fmean
 from typing import Any, Literal
+
+from testctl_agent.spec.errors import PlanError
 
 from testctl.core.point import Point
 from testctl.plan.judge import ExpectationVerdict, Judge, Results
@@ -86,7 +88,11 @@ class Claim:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Claim:
-        return cls(**{**document, "ours": Ours(**document["ours"])})
+        """Raises PlanError for a verdict of another testctl."""
+        if document["verdict"] not in CLAIM_VERDICTS:
+            raise PlanError(f"claim {document['claim']}: want a verdict of these: {', '.join(CLAIM_VERDICTS)}")
+        ours = Ours(**{each.name: document["ours"][each.name] for each in fields(Ours)})
+        return cls(**{each.name: document[each.name] for each in fields(cls)} | {"ours": ours})
 
 
 def evaluate_claims(plan: Plan, results: Results, expectations: Sequence[ExpectationVerdict]) -> list[Claim]:

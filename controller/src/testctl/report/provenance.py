@@ -56,9 +56,7 @@ def _skipped(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _not_begun(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """After --fail-fast (execution/first_failure.py)."""
-    entry = summary.get("fail_fast")
-    left = len(entry.get("not_run") or []) if isinstance(entry, Mapping) else 0
-    if left:
+    if left := len(summary.get("fail_fast", {}).get("not_run", ())):
         points = f"{left} point{'s were' if left > 1 else ' was'}"
         yield "stopped", f"{points} not begun after the first failure; to run the rest, give --resume"
 

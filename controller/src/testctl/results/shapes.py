@@ -10,7 +10,7 @@ TEXT = (str, None)
 NUMBER = (float, None)
 VALUES = Named(Named((float, str, bool, None)))
 """{flow: {metric: value}}"""
-TUPLES = [[object]]
+TUPLES = [[object, object, object]]
 
 ANSWERS = Named(Named({"verdict": str, "text?": str, "gap?": float, "time_ns?": int, "conn?": int}))
 """{condition: {flow: answer}}"""
@@ -53,6 +53,31 @@ ENTRY = {
     "reused_from?": str,
 }
 """A point in summary.json."""
+NOISE = {
+    "machine": object,
+    "testbed": str,
+    "plan": str,
+    "started": str,
+    "repeat": int,
+    "alone": Named({"cv": float, "cv_95": [float, float]}),
+    "most_at_once": int,
+}
+"""noise.json, which the A/A test of a testbed writes."""
+CLAIM = {
+    "plan": str,
+    "claim": str,
+    "source": str,
+    "metric": str,
+    "than": str,
+    "want": str,
+    "published": (float, str),
+    "within": NUMBER,
+    "ours": {"mean": NUMBER, "least": NUMBER, "most": NUMBER, "text": str, "points": int, "selected": int},
+    "difference_percent": NUMBER,
+    "verdict": str,
+    "why": str,
+    "found": str,
+}
 HEAD = {
     "run?": str,
     "plan?": TEXT,
@@ -62,6 +87,9 @@ HEAD = {
     "started?": TEXT,
     "testbed?": TEXT,
     "wall_s?": NUMBER,
+    "jobs?": int,
+    "noise?": (NOISE, None),
+    "fail_fast?": {"not_run": [object]},
     "counts?": (Named(int), None),
     "expectations?": (
         [
@@ -77,21 +105,11 @@ HEAD = {
         ],
         None,
     ),
-    "claims?": ([Named(object)], None),
+    "claims?": ([CLAIM], None),
     "overrides?": [str],
-    "left_out?": [[object]],
+    "left_out?": TUPLES,
     "dropped?": [str],
     "resumed?": {"reused": Named(int), "computed_again": [str], "run_again": [{"point": str, "run": str, "why": str}]},
     "versions?": (Named((str, Named((str, None)), None)), None),
 }
-NOISE = {
-    "machine": object,
-    "testbed": str,
-    "plan": str,
-    "started": str,
-    "repeat": int,
-    "alone": Named({"cv": float, "cv_95": [float]}),
-    "most_at_once": int,
-}
-"""noise.json, which the A/A test of a testbed writes."""
 SUMMARY = HEAD | {"points?": [{"id": str}]}

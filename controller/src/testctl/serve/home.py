@@ -176,16 +176,14 @@ def _texts(run: Path) -> list[str]:
 
 
 def _judged(summary: Mapping[str, Any]) -> _Judged:
-    entries = summary.get("points")
-    if not isinstance(entries, list) or any(
-        misfit(entry, shapes.ENTRY) or any(len(tuple_) != 3 for tuple_ in entry["tuples"]) for entry in entries
-    ):
+    entries: Any = summary.get("points")
+    if misfit(entries, [shapes.ENTRY]):
         raise PlanError(f"{layout.SUMMARY}: want points as testctl writes them")
     nightly = summary.get(KEY)
     since = nightly.get("since") if isinstance(nightly, Mapping) else None
     return _Judged(
-        {str(entry["id"]): (str(entry["verdict"]), str(entry.get("digest", ""))) for entry in entries},
-        [_Entry(str(entry["id"]), [(str(e), str(p), v) for e, p, v in entry["tuples"]]) for entry in entries],
+        {entry["id"]: (entry["verdict"], entry.get("digest", "")) for entry in entries},
+        [_Entry(entry["id"], [(str(e), str(p), v) for e, p, v in entry["tuples"]]) for entry in entries],
         kind_of(Provenance.from_json(summary).testbed).deterministic,
         isinstance(nightly, Mapping),
         since if isinstance(since, str) else None,
