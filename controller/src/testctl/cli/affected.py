@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli.interrupt import interruptible
+from testctl.cli.made_run import made_run
 from testctl.cli.source import built
 from testctl.core.words import counted
 from testctl.lab import coverage, git_tree
@@ -25,7 +25,6 @@ from testctl.plan.subset import counterparts, subset
 from testctl.results import Run, layout, load_run
 from testctl.system.text import first_of
 from testctl.testbeds.choose import find
-from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from testctl.coverage.affected import Affected, Change
@@ -132,16 +131,11 @@ def _counted_run(plan: Plan, kernel: Kernel, results: Path, jobs: int) -> Run:
 
     from testctl.execution.options import Options
     from testctl.execution.pool import LocalPool
-    from testctl.execution.run import run_plan
-    from testctl.report import Progress
 
     points_text = counted(len(plan.points), "point")
     print(f"once: {points_text} on a kernel that counts what it executes, kept in {where}", file=sys.stderr)
-    selected = find(plan.testbed)
-    with interruptible("", selected.interrupted):
-        ready = selected.ready(plan.points, Request(None, jobs, 0.0, kernel, commands=True))
-        progress = Progress(len(plan.points), Console(stderr=True))
-        return run_plan(plan, ready, Options(results, where, jobs), progress, pool=LocalPool(jobs))
+    with interruptible("", find(plan.testbed).interrupted):
+        return made_run(plan, Options(results, where, jobs), LocalPool(jobs), kernel)
 
 
 def _print(plan: Plan, revision: str, concerned: Affected, points: int, compared: int) -> None:

@@ -22,12 +22,12 @@ from rich.text import Text
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.made_run import made_run
 from testctl.cli.options import AsJson
 from testctl.cli.runs import KernelName, own_kernel, report_jobs
 from testctl.cli.source import HELP, METAVAR
 from testctl.execution.options import Options
 from testctl.testbeds.choose import find
-from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,16 +133,12 @@ def certify(
 def _cells(cc: str, of: Sequence[Criterion], tree: Kernel | None, results: Path, pool: LocalPool) -> list[Cell]:
     """Run the criteria for a congestion control: a cell for each, and one for the rules of TCP."""
     from testctl.certify.card import cell_of, rules_cell
-    from testctl.execution.finished_run import run_of
-    from testctl.report import Progress
 
     done: list[Cell] = []
     options = Options(results, None, pool.jobs, resume=True, report_jobs=report_jobs(_BED))
     for number, criterion in enumerate(of, start=1):
-        points = criterion.plan.points
         print(f"{cc}, {number} of {len(of)}: {criterion.name} ({criterion.source})", file=sys.stderr)
-        ready = find(_BED).ready(points, Request(None, pool.jobs, kernel=tree, commands=True))
-        run = run_of(criterion.plan, ready, options, Progress(len(points), Console(stderr=True)), pool)
+        run = made_run(criterion.plan, options, pool, tree)
         done.append(cell_of(criterion, run))
         print(f"  {done[-1].verdict}: {run.path}", file=sys.stderr)
     return [*done, rules_cell(done)]

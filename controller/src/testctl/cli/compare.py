@@ -15,18 +15,15 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
 from testctl.cli.interrupt import interruptible
+from testctl.cli.made_run import made_run
 from testctl.cli.options import AsJson
 from testctl.cli.runs import Sets, load
 from testctl.cli.source import METAVAR, built
 from testctl.cli.verdict_files import Junit, Markdown, Sarif
 from testctl.execution.options import Options
-from testctl.testbeds.choose import find
-from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from testctl.compare import Comparison, Statistical
-    from testctl.lab.kernel import Kernel
-    from testctl.plan import Plan
     from testctl.results import Run
 
 MAX_POINTS = 10_000
@@ -118,6 +115,8 @@ def _run_both(file: Path, sources: Sequence[str], sets: list[str] | None, option
 
     Both kernels are built before anything is run.  Raises PlanError, TestbedError.
     """
+    from testctl.execution.pool import LocalPool
+
     if len(sources) != 2:
         raise PlanError(f"--source: want it twice, for the two kernels to compare; got {len(sources)}")
     kernels = [built(source) for source in sources]
@@ -125,19 +124,8 @@ def _run_both(file: Path, sources: Sequence[str], sets: list[str] | None, option
         raise PlanError(f"--source: want two kernels; {sources[0]} and {sources[1]} are the same")
     plan = load(file, "lab", sets, kernels[0].name, MAX_POINTS)
     with interruptible(""):
-        first, second = (_run_on(plan, kernel, options) for kernel in kernels)
+        first, second = (made_run(plan, options, LocalPool(options.jobs), kernel) for kernel in kernels)
     return first.path, second.path
-
-
-def _run_on(plan: Plan, kernel: Kernel, options: Options) -> Run:
-    """A run of a plan whose every point is on this kernel."""
-    from testctl.execution.pool import LocalPool
-    from testctl.execution.run import run_plan
-    from testctl.report import Progress
-
-    progress = Progress(len(plan.points), Console(stderr=True))
-    testbed = find(plan.testbed).ready(plan.points, Request(kernel=kernel, commands=True))
-    return run_plan(plan, testbed, options, progress, pool=LocalPool(options.jobs))
 
 
 def _compared(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,18 +18,17 @@ from testctl_agent.spec.errors import PlanError
 from testctl.cli import complete
 from testctl.cli.corpus import BUGS
 from testctl.cli.interrupt import interruptible
+from testctl.cli.made_run import made_run
 from testctl.cli.options import AsJson
 from testctl.cli.runs import load, report_jobs
 from testctl.core.words import counted
 from testctl.execution.options import Options
 from testctl.system import checkout
 from testctl.testbeds.choose import find
-from testctl.testbeds.testbed import Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testctl.execution.pool import LocalPool
     from testctl.plan import Plan
     from testctl.releases.entries import Entry
     from testctl.releases.groups import Compared, Group
@@ -70,9 +69,12 @@ def releases(
     known = load_entries(entries or checkout.root() / ENTRIES, _bugs())
     plans = {name: [load(file, _BED, None, name, MAX_POINTS) for file in files] for name in names}
     _distinct(plans[names[0]])
+    for plan in chain.from_iterable(plans.values()):
+        find(_BED).check(plan)
     with interruptible("finished points are kept, and taken over by the same command"), workers(jobs) as kept:
         pool = LocalPool(jobs, kept)
-        runs = {name: [_run(plan, results, pool) for plan in of] for name, of in plans.items()}
+        options = Options(results, None, jobs, resume=True, report_jobs=report_jobs(_BED))
+        runs = {name: [made_run(plan, options, pool) for plan in of] for name, of in plans.items()}
     pairs = [
         compared(plan.name, pair, (runs[pair[0]][place], runs[pair[1]][place]), known)
         for pair in pairwise(names)
@@ -116,17 +118,6 @@ def _distinct(plans: Sequence[Plan]) -> None:
 
 def _bugs() -> list[str]:
     return [file.stem for file in (checkout.root() / BUGS).glob("*.yaml")]
-
-
-def _run(plan: Plan, results: Path, pool: LocalPool) -> Run:
-    from testctl.execution.finished_run import run_of
-    from testctl.report import Progress
-
-    testbed = find(_BED)
-    testbed.check(plan)
-    ready = testbed.ready(plan.points, Request(None, pool.jobs, commands=True))
-    options = Options(results, None, pool.jobs, resume=True, report_jobs=report_jobs(_BED))
-    return run_of(plan, ready, options, Progress(len(plan.points), Console(stderr=True)), pool)
 
 
 def _code(runs: Sequence[Run], groups: Sequence[Group]) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run of a plan: the newest finished one that is still valid as it is, or a new one."""
+"""The newest finished run of a plan, if it is still valid as it is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.execution.assess import analysis_keys
 from testctl.execution.options import Options
-from testctl.execution.pool import LocalPool
-from testctl.execution.run import Progress, run_plan
 from testctl.plan import Plan
 from testctl.results import Run, layout, load_run
 from testctl.results.provenance import Provenance
 from testctl.results.reuse import as_measured
 from testctl.testbeds.ready import ReadyTestbed
-
-
-def run_of(plan: Plan, testbed: ReadyTestbed, options: Options, progress: Progress, pool: LocalPool) -> Run:
-    """Finished points of other runs are taken over; a run that has all of them is not made again."""
-    return finished(plan, testbed, options) or run_plan(plan, testbed, options, progress, pool=pool)
 
 
 def finished(plan: Plan, testbed: ReadyTestbed, options: Options) -> Run | None:
