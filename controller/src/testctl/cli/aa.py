@@ -12,7 +12,7 @@ from rich.console import Console
 
 from testctl.cli import complete
 from testctl.cli.interrupt import interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.cli.runs import KernelName, PlanFile, Sets, Without, load
 from testctl.testbeds.choose import find
 from testctl.testbeds.testbed import Request
@@ -41,7 +41,7 @@ def aa(
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
-    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     as_json: AsJson = False,
 ) -> None:
     """A/A check: run one point again and again, and say what the noise is and how many may run at once."""

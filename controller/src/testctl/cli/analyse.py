@@ -14,7 +14,7 @@ import typer
 from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli.exit_code import exit_code
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.system.temporary import temporary
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def analyse(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="the run's directory (default: results/<time>-capture)")
     ] = None,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     as_json: AsJson = False,
 ) -> None:
     """Judge anybody's capture of TCP: stalls with causes, rules, metrics, curves, as of a run.

@@ -23,7 +23,7 @@ from testctl_agent.spec.errors import PlanError
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
 from testctl.cli.made_run import made_run
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.cli.runs import KernelName, own_kernel, report_jobs
 from testctl.cli.source import HELP, METAVAR
 from testctl.execution.options import Options
@@ -66,7 +66,7 @@ def certify(
             "--jobs", "-j", metavar="N", min=1, max=256, help="points at once (default: one for each processor)"
         ),
     ] = None,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="for the scorecard (default: RESULTS/<time>-certify-CC)")
     ] = None,

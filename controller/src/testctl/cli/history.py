@@ -14,7 +14,7 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli import complete
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.core.testbed_kind import kind_of
 from testctl.core.words import counted
 
@@ -34,7 +34,7 @@ def history(
     ] = "",
     flow: Annotated[str, typer.Option("--flow", help="of this flow alone")] = "",
     runs: Annotated[int, typer.Option("--runs", min=2, metavar="N", help="points that so many runs measured")] = 3,
-    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     seed: Annotated[int, typer.Option("--seed", min=0, help="of the permutations")] = 1,
     as_json: AsJson = False,
 ) -> None:

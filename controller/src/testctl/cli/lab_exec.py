@@ -13,6 +13,7 @@ import typer
 
 from testctl.cli import complete
 from testctl.cli.interrupt import INTERRUPTED, interruptible
+from testctl.cli.options import Family, Writable
 from testctl.lab.programs import Ended, Program, exit_code
 from testctl.system import temporary
 
@@ -48,18 +49,12 @@ def exec_(
         list[str] | None,
         typer.Option("--set", metavar="ENTITY.PARAM=VALUE", help="a setting, as of a plan: switch.delay=5ms"),
     ] = None,
-    family: Annotated[
-        str,
-        typer.Option("--family", metavar="4|6|both", help="whose addresses the names of hosts stand for; 6: over IPv6"),
-    ] = "4",
+    family: Family = "4",
     capture: Annotated[
         Path | None,
         typer.Option("--capture", metavar="FILE", help="write the packets of the host; of several to FILE-HOST"),
     ] = None,
-    writable: Annotated[
-        Path | None,
-        typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),
-    ] = None,
+    writable: Writable = None,
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, max=10**7, help="of wall time, at most")
     ] = 300.0,

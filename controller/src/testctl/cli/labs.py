@@ -19,7 +19,7 @@ from testctl_agent.switch import testbed_object
 from testctl.cli import complete
 from testctl.cli.help import App
 from testctl.cli.lab_exec import exec_
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Family, Writable
 from testctl.cli.source import BuildProgress
 from testctl.core.point import PointSpec
 from testctl.lab import kernel as kernels
@@ -232,14 +232,8 @@ def shell(
         str, typer.Argument(help="a file of lab/topologies, such as pair", autocompletion=complete.topologies)
     ] = "pair",
     kernel: Annotated[str, typer.Option("--kernel", metavar="NAME", autocompletion=complete.kernels)] = "6.12",
-    writable: Annotated[
-        Path | None,
-        typer.Option("--writable", metavar="DIR", exists=True, file_okay=False, help="a directory to write to there"),
-    ] = None,
-    family: Annotated[
-        str,
-        typer.Option("--family", metavar="4|6|both", help="whose addresses the names of hosts stand for; 6: over IPv6"),
-    ] = "4",
+    writable: Writable = None,
+    family: Family = "4",
 ) -> None:
     """Open a shell inside a lab, at a terminal: `ip netns exec sender …`; leaving it ends the lab.
 

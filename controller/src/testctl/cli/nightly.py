@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError
 from testctl.cli import complete
 from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.cli.runs import (
     AffectedBy,
     KernelName,
@@ -73,7 +73,7 @@ def nightly(
             "--jobs", "-j", min=1, max=256, help="points at once (default: one a processor in the lab, else 1)"
         ),
     ] = None,
-    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="reuse the points of an interrupted run")] = False,
     like: Annotated[
         Path | None, typer.Option("--like", metavar="RUN", help="the points of this run, without a time limit")

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from testctl.cli import complete
 from testctl.cli.interrupt import interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Jobs
 from testctl.execution.options import Options
 
 
@@ -27,7 +27,7 @@ def papers(
     kernel: Annotated[
         str | None, typer.Option("--kernel", metavar="NAME", help="run every point on this kernel")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    jobs: Jobs = 1,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="for the runs and the scorecard (default: results/, results/<time>-papers/)"),

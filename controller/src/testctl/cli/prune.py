@@ -22,7 +22,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
 from testctl.cli import complete
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Results
 from testctl.core.words import counted
 from testctl.results import layout, shapes
 from testctl.results.reader import read_json
@@ -61,7 +61,7 @@ def prune(
         list[Path] | None,
         typer.Argument(metavar="[RUN]…", help="these runs", autocompletion=complete.runs),
     ] = None,
-    results: Annotated[Path, typer.Option("--results", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="all but the N newest runs of each plan")
     ] = None,

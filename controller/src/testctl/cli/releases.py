@@ -19,7 +19,7 @@ from testctl.cli import complete
 from testctl.cli.corpus import BUGS
 from testctl.cli.interrupt import interruptible
 from testctl.cli.made_run import made_run
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Jobs, Results
 from testctl.cli.runs import load, report_jobs
 from testctl.core.words import counted
 from testctl.execution.options import Options
@@ -49,8 +49,8 @@ def releases(
         Path | None,
         typer.Option("--entries", metavar="FILE", help=f"what is known of the groups (default: {ENTRIES})"),
     ] = None,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="points at once")] = 1,
+    results: Results = Path("results"),
+    jobs: Jobs = 1,
     as_json: AsJson = False,
 ) -> None:
     """What changed in TCP from kernel to kernel: run plans on each, and group the points that differ by cause.

@@ -13,7 +13,7 @@ from rich.console import Console
 from testctl_agent.spec.errors import PlanError
 
 from testctl.cli.interrupt import interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Commands
 from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def replay(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/replay/<time>-<plan>-<point>")
     ] = None,
-    commands: Annotated[
-        bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
-    ] = False,
+    commands: Commands = False,
     gdb: Annotated[
         bool, typer.Option("--gdb", help="the lab's kernel in gdb at this terminal; `run` there starts the point")
     ] = False,

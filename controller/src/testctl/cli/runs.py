@@ -19,7 +19,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl.cli import affected, complete, verdict_files
 from testctl.cli.affected import of_affected, since
 from testctl.cli.interrupt import interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Jobs, Results
 from testctl.cli.source import HELP, METAVAR, built, described
 from testctl.cli.verdict_files import Github, Junit, Markdown, Sarif
 from testctl.core.testbed_kind import kind_of
@@ -140,7 +140,7 @@ def run(
     sets: Sets = None,
     kernel: KernelName = None,
     without: Without = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="points at once")] = 1,
+    jobs: Jobs = 1,
     cluster: Annotated[
         str | None,
         typer.Option("--cluster", metavar="ADDRESS", help="run the points on a Dask scheduler's workers"),
@@ -151,7 +151,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="the run's directory (default: results/<time>-<plan>)")
     ] = None,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="where runs are kept")] = Path("results"),
+    results: Results = Path("results"),
     resume: Annotated[bool, typer.Option("--resume", help="take finished points from earlier runs")] = False,
     captures: Annotated[bool, typer.Option("--captures", help="keep each host's packets as a pcap file too")] = False,
     fail_fast: Annotated[

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from testctl.cli.interrupt import INTERRUPTED, interruptible
-from testctl.cli.options import AsJson
+from testctl.cli.options import AsJson, Commands, Jobs
 from testctl.cli.shows import PointId, RunDir
 
 if TYPE_CHECKING:
@@ -27,15 +27,13 @@ def shrink(
         typer.Option("--expectation", metavar="N", help="number or name in the plan; default: the first that fails"),
     ] = "",
     holds: Annotated[bool, typer.Option("--holds", help="ask what makes the point meet it instead")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=256, help="points at once")] = 1,
+    jobs: Jobs = 1,
     probes: Annotated[int, typer.Option("--probes", min=0, help="values tried of a number, in each direction")] = 6,
     max_runs: Annotated[int, typer.Option("--max-runs", min=1, help="end after so many runs of a point")] = 500,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="default: results/shrink/<run>-<point>")
     ] = None,
-    commands: Annotated[
-        bool, typer.Option("--commands", help="run the command lines of the run's plan, if it has any")
-    ] = False,
+    commands: Commands = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest set of a point's tuples that still fails, what does not matter, and the ranges of values."""
