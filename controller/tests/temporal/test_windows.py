@@ -63,7 +63,7 @@ def one_window(condition: Temporal, trace: Trace, anchor: int) -> tuple[int, int
     if math.isnan(rtt) and "rtt" in [length.unit for length in condition.lengths]:
         return NO_RTT, -1
     before = holds(signal, anchor - 1)
-    if math.isnan(before) and any(limit.before for limit in condition.limits):
+    if math.isnan(before) and any(limit.before for limit in condition.limits.values()):
         return NO_VALUE, -1
     begin, ends = trace.begin_ns, []
     if condition.after is not None:

@@ -156,15 +156,15 @@ class Temporal:
     def key(self) -> str:
         """Text that is the same for the same condition only, such as "always cwnd min 2.0 after first loss"."""
         parts = ["always" if self.always else "eventually", self.signal]
-        named = {"min": self.least, "max": self.most, "equals": self.equals}
-        named |= {name: getattr(self, name) for name in ("after", "within", "until", "before")}
-        parts += [f"{name} {value}" for name, value in named.items() if value is not None]
+        window = {name: getattr(self, name) for name in ("after", "within", "until", "before")}
+        parts += [f"{name} {value}" for name, value in (self.limits | window).items() if value is not None]
         parts += [f"while {signal} {' '.join(map(repr, map(float, values)))}" for signal, values in self.during]
         return " ".join(parts)
 
     @property
-    def limits(self) -> tuple[Limit, ...]:
-        return tuple(limit for limit in (self.least, self.most, self.equals) if limit is not None)
+    def limits(self) -> dict[str, Limit]:
+        named = {"min": self.least, "max": self.most, "equals": self.equals}
+        return {name: limit for name, limit in named.items() if limit is not None}
 
     @property
     def moments(self) -> tuple[Moment, ...]:

@@ -53,10 +53,10 @@ def expand(plan: WrittenPlan, max_points: int = MAX_POINTS) -> tuple[Point, ...]
             space.count(most) if full else 0 if space.excludes else least_points(swept, strength)
         )
         if count > most:
-            raise PlanError(f"{_too_many(plan, space, max_points)}")
+            raise PlanError(_too_many(plan, space, max_points))
         rows = list(plan.rows) or (list(space.points()) if full else covering_array(space, strength, plan.design.seed))
         if len(rows) > most:
-            raise PlanError(f"{_too_many(plan, space, max_points)}")
+            raise PlanError(_too_many(plan, space, max_points))
         if not rows:
             raise PlanError(f"expands to nothing: exclude leaves no point of {space.product}")
     except PlanError as error:

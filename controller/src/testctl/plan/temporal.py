@@ -160,7 +160,7 @@ class TemporalReader:
         least, most = temporal.least, temporal.most
         if least and most and least.before == most.before and least.value > most.value:
             self._add(nodes["min"], f"want min <= max; got {least} and {most}")
-        relative = [name for name in given if (limit := self._given(temporal, name)) is not None and limit.before]
+        relative = [name for name, limit in temporal.limits.items() if limit.before]
         if relative and temporal.after is None:
             self._add(nodes[relative[0]], f"{relative[0]}: want after with a bound `K before`; got none")
         after, until = temporal.after, temporal.until
@@ -170,9 +170,6 @@ class TemporalReader:
             self._add(nodes["before"], f"want before without {', '.join(others)}")
         if after and until and not after.event and not until.event and after.time_ns >= until.time_ns:
             self._add(nodes["until"], f"want an end after its begin; got after {after} until {until}")
-
-    def _given(self, temporal: Temporal, name: str) -> Limit | None:
-        return {"min": temporal.least, "max": temporal.most, "equals": temporal.equals}[name]
 
 
 def _time_ns(text: str) -> int | None:

@@ -117,7 +117,7 @@ def evaluate(condition: Temporal, trace: Trace) -> Windows:
     counted = np.append(0, np.cumsum(counts))
     state[counted[last] == counted[first]] = NOTHING
     state[begin > trace.end_ns] = CUT
-    if any(limit.before for limit in condition.limits):
+    if any(limit.before for limit in condition.limits.values()):
         state[np.isnan(before)] = NO_VALUE
     if "rtt" in (length.unit for length in condition.lengths):
         state[np.isnan(rtt)] = NO_RTT
