@@ -13,13 +13,12 @@ import pyarrow as pa
 import pytest
 import testctl
 from testctl.api import Run
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.records import PACKETS, TCP_INFO, Records
+from testctl.records import PACKETS
 from testctl.results import PointResult, RunWriter, build_summary, write_point
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.serve.conftest import make_run
+from controller.tests.support.few_packets import few_packets
 from controller.tests.support.synthetic_sweep import make_sweep
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
@@ -32,12 +31,8 @@ def run(tmp_path: Path) -> Run:
     for number, kernel in enumerate(("6.1", "6.12")):
         tuples = [["sender", "mtu", str(1500 + number)], ["ends", "kernel", kernel]]
         point = {"id": f"a{number}", "tuples": tuples, "flows": FLOWS}
-        row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
-        records = Records(
-            pa.Table.from_pylist([row] * 3, PACKETS), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point)
-        )
         metrics = {"bulk": {"ce_marks": number}, "other": {"ce_marks": 7}, "*": {"jain": 0.5}}
-        write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=records))
+        write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=few_packets(point, [{}] * 3)))
     write_point(writer.path, PointResult({"id": "b0", "tuples": [], "flows": FLOWS}, "broken", reason="the lab hung"))
     writer.finish(build_summary(writer.path, plan="p", started=NOW, wall_s=1, versions={}))
     return testctl.load(tmp_path / "run")

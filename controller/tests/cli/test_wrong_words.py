@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 from testctl.cli import panels
-from testctl.cli.main import app, main
+from testctl.cli.main import app
 from testctl.curves import curves
 
 from controller.tests.serve.conftest import make_run
@@ -60,16 +59,13 @@ Call = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def call(there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(there: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., tuple[int, str, str]]) -> Call:
     """(exit code, output) of a command line, in that directory; an exception is a failure."""
     monkeypatch.chdir(there)
 
     def one(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["testctl", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out + said.err
+        code, out, err = command(*words)
+        return code, out + err
 
     return one
 

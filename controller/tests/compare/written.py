@@ -9,11 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, Run, RunWriter, build_summary, load_run, write_point
+
+from controller.tests.support.few_packets import few_packets
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 TUPLES = (("hosts", "cc", "cubic"), ("switch", "delay", "5ms"))
@@ -32,11 +30,6 @@ class Given:
     repeat: int = 0
 
 
-def packet(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
-    row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
-    return row | {"time_ns": 1000 * number} | dict(values)
-
-
 def write_run(where: Path, points: Sequence[Given], plan: str = "p", days: int = 0, **more: Any) -> Run:
     """A finished run `where`; more is added to its summary."""
     writer = RunWriter.create_at(where, need=0)
@@ -44,10 +37,8 @@ def write_run(where: Path, points: Sequence[Given], plan: str = "p", days: int =
         point = {"id": given.id, "tuples": [list(one) for one in given.tuples], "flows": [], "repeat": given.repeat}
         records = None
         if given.packets is not None:
-            rows = [packet(number, values) for number, values in enumerate(given.packets)]
-            records = Records(
-                pa.Table.from_pylist(rows, PACKETS), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point)
-            )
+            rows = [{"time_ns": 1000 * number, **values} for number, values in enumerate(given.packets)]
+            records = few_packets(point, rows)
         result = PointResult(point, given.verdict, given.reason, metrics={"bulk": dict(given.metrics)}, records=records)
         write_point(writer.path, result)
     versions = {"commit": f"{days:040x}", "kernels": {"6.12": "6.12.117"}}

@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from testctl.packet_actions import RuleFinding, check_fates
 from testctl.packet_actions.findings import ranges_of, words_of
 from testctl.packet_actions.loss import are_lost, crc32
-from testctl.records import load_raw
+from testctl.records import Records, load_raw
 from testctl.records.schema import Array
 from testctl_agent.spec.loss import is_lost, loss, lost
 
@@ -75,9 +76,9 @@ def talk(count: int = 10, *, ecn: int = 2, conn: int = 0) -> Conversation:
     return said
 
 
-def check(
+def records(
     tmp_path: Path, asked: str, happen: Happen = nothing, *, conversations: tuple[Conversation, ...] = (), lost: int = 0
-) -> tuple[list[RuleFinding], list[str]]:
+) -> Records:
     parts = [said.captures()["sender"] for said in conversations or (talk(),)]
     frames = joined(parts)
     write_point(tmp_path, {"sender": frames}, settings={"switch": {"fate": asked}}, parallel=len(parts))
@@ -87,7 +88,11 @@ def check(
     told = passage(frames)
     happen(told)
     write_telemetry(tmp_path, told, lost=lost)
-    return check_fates(load_raw(tmp_path))
+    return load_raw(tmp_path)
+
+
+def check(tmp_path: Path, asked: str, happen: Happen = nothing, **more: Any) -> tuple[list[RuleFinding], list[str]]:
+    return check_fates(records(tmp_path, asked, happen, **more))
 
 
 @pytest.mark.parametrize(

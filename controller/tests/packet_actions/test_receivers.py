@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,26 +10,8 @@ import pytest
 from testctl.metrics.core.passages import data_passages
 from testctl.metrics.core.view import view
 from testctl.packet_actions import check_fates
-from testctl.records import Records, load_raw
 
-from controller.tests.packet_actions.test_check import Happen, both, talk, to, to_rows, twice
-from controller.tests.support.synthetic import joined, write_point
-from controller.tests.support.synthetic_telemetry import passage, write_telemetry
-
-
-def records(tmp_path: Path, asked: str, happen: Happen, dropped: int | None = None) -> Records:
-    frames = joined([talk().captures()["sender"]])
-    write_point(tmp_path, {"sender": frames}, settings={"switch": {"fate": asked}})
-    point = json.loads((tmp_path / "point.json").read_text())
-    point["topology"] = {"switches": ["switch"], "links": [["sender", "switch"], ["switch", "receiver"]]}
-    (tmp_path / "point.json").write_text(json.dumps(point))
-    told = passage(frames)
-    happen(told)
-    write_telemetry(tmp_path, told)
-    found = load_raw(tmp_path)
-    if dropped is not None:
-        found.counters["receiver"] = {"snmp": {"Tcp.InCsumErrors": dropped}}
-    return found
+from controller.tests.packet_actions.test_check import Happen, both, records, to, to_rows, twice
 
 
 @pytest.mark.parametrize(
@@ -44,7 +25,8 @@ def records(tmp_path: Path, asked: str, happen: Happen, dropped: int | None = No
 def test_what_was_corrupted_must_be_dropped_by_the_receiver(
     tmp_path: Path, asked: str, happen: Happen, count: int
 ) -> None:
-    found = records(tmp_path, asked, happen, dropped=count)
+    found = records(tmp_path, asked, happen)
+    found.counters["receiver"] = {"snmp": {"Tcp.InCsumErrors": count}}
     assert check_fates(found)[1] == []
     found.counters["receiver"]["snmp"]["Tcp.InCsumErrors"] = count - 1
     assert check_fates(found)[1] == [

@@ -17,15 +17,18 @@ Load = Callable[..., Plan]
 FIXED = settings(derandomize=True, deadline=None, max_examples=150)
 
 
-@st.composite
-def spaces(draw: st.DrawFn, most_factors: int = 5) -> Space:
-    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=most_factors))
-
+def conditions(sizes: list[int], most: int) -> st.SearchStrategy[list[Condition]]:
     def condition(indexes: set[int]) -> st.SearchStrategy[Condition]:
         return st.fixed_dictionaries({i: st.frozensets(st.integers(0, sizes[i] - 1), min_size=1) for i in indexes})
 
     indexes = st.sets(st.integers(0, len(sizes) - 1), min_size=1, max_size=3)
-    return Space(sizes, draw(st.lists(indexes.flatmap(condition), max_size=4)))
+    return st.lists(indexes.flatmap(condition), max_size=most)
+
+
+@st.composite
+def spaces(draw: st.DrawFn, most_factors: int = 5) -> Space:
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=most_factors))
+    return Space(sizes, draw(conditions(sizes, 4)))
 
 
 def by_force(space: Space) -> list[tuple[int, ...]]:

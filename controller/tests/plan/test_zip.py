@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from testctl.plan import Plan, coverage, load_plan, overview
 from testctl.plan.cover import combinations_count, covering_array
 from testctl.plan.cover import coverage as coverage_of
-from testctl.plan.model import Condition
 from testctl.plan.prioritise import gaps
 from testctl.plan.space import Space
 from testctl_agent.spec.errors import PlanError
 
+from controller.tests.plan.test_properties import conditions
 from controller.tests.support.refusal import refusal
 
 TEXT = """\
@@ -113,12 +113,7 @@ def zipped_spaces(draw: st.DrawFn) -> tuple[Space, Space]:
     group = sorted(draw(st.sets(st.integers(0, len(sizes) - 1), min_size=2, max_size=3)))
     for index in group:
         sizes[index] = sizes[group[0]]
-
-    def condition(indexes: set[int]) -> st.SearchStrategy[Condition]:
-        return st.fixed_dictionaries({i: st.frozensets(st.integers(0, sizes[i] - 1), min_size=1) for i in indexes})
-
-    indexes = st.sets(st.integers(0, len(sizes) - 1), min_size=1, max_size=3)
-    excludes = draw(st.lists(indexes.flatmap(condition), max_size=3))
+    excludes = draw(conditions(sizes, 3))
     apart = [
         {a: frozenset({level}), b: frozenset(range(sizes[b])) - {level}}
         for a, b in combinations(group, 2)

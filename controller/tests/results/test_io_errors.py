@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, RunWriter, build_summary, load_point, load_run, set_verdict, write_point
 from testctl.results.manifest import difference
 from testctl.results.reuse import kept_points, take
@@ -23,6 +20,7 @@ from testctl.results.verdict_file import FORMAT
 from testctl_agent.spec.errors import TestctlError
 
 from controller.tests.results.powercut import STEPS
+from controller.tests.support.few_packets import few_packets
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 WORDS = {errno.EIO: "Input/output error", errno.ENOSPC: "no space left on the device"}
@@ -31,8 +29,8 @@ CREATING = {errno.EIO: "Input/output error", errno.ENOSPC: "No space left on dev
 
 def result(point_id: str) -> PointResult:
     point = {"id": point_id, "tuples": [], "flows": []}
-    records = Records(PACKETS.empty_table(), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point))
-    return PointResult(point, "pass", metrics={"bulk": {"throughput_bps": 1e9}}, records=records, code_key="k")
+    metrics = {"bulk": {"throughput_bps": 1e9}}
+    return PointResult(point, "pass", metrics=metrics, records=few_packets(point), code_key="k")
 
 
 def first(results: Path) -> None:

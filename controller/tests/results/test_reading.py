@@ -7,13 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import PointResult, Run, RunWriter, build_summary, connect, git_commit, load_run, write_point
 from testctl_agent.spec.errors import PlanError, TestctlError
+
+from controller.tests.support.few_packets import few_packets
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 
@@ -23,9 +21,7 @@ def run(tmp_path: Path) -> Run:
     writer = RunWriter.create(tmp_path / "it's", "p", need=0, now=NOW)
     for number in range(2):
         point = {"id": f"a{number}", "tuples": [["sender", "tso", True], ["ends", "cc", f"cc{number}"]], "flows": []}
-        row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
-        packets = pa.Table.from_pylist([row] * (number + 2), PACKETS)
-        records = Records(packets, TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point))
+        records = few_packets(point, [{}] * (number + 2))
         metrics = {"bulk": {"throughput_bps": 1e9 + number, "nothing": float("nan")}}
         write_point(writer.path, PointResult(point, "pass", metrics=metrics, records=records))
     write_point(writer.path, PointResult({"id": "b0", "tuples": []}, "broken", reason="the lab hung"))

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
 from testctl.execution.assess import Assessment, assess
-from testctl.records import PACKETS, TCP_INFO, Records
+from testctl.records import Records
 from testctl.results import PointResult, RunPoint, RunWriter, build_summary, load_point, set_verdict, write_point
 from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable
+
+from controller.tests.support.few_packets import few_packets
 
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 ANALYSIS = {"records": "r1", "metrics": "m1"}
@@ -26,11 +26,7 @@ ANALYSIS = {"records": "r1", "metrics": "m1"}
 
 def result(point_id: str = "aa01", verdict: str = "pass", **more: Any) -> PointResult:
     point = {"id": point_id, "tuples": [["hosts", "cc", "dctcp"]], "flows": []}
-    row = dict.fromkeys(PACKETS.names, 0) | {"where": "sender", "flow": "bulk", "retrans": False, "out": True}
-    records = Records(
-        pa.Table.from_pylist([row] * 3, PACKETS), TCP_INFO.empty_table(), {}, Outcome(), PointSpec.from_json(point)
-    )
-    given: dict[str, Any] = {"records": records, "code_key": "k1", "analysis": ANALYSIS, **more}
+    given: dict[str, Any] = {"records": few_packets(point, [{}] * 3), "code_key": "k1", "analysis": ANALYSIS, **more}
     return PointResult(point, verdict, metrics={"bulk": {"throughput_bps": 1.9e9}}, **given)
 
 

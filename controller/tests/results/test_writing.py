@@ -14,9 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from testctl.core.outcome import Outcome
-from testctl.core.point import PointSpec
-from testctl.records import PACKETS, TCP_INFO, Records
 from testctl.results import (
     PointResult,
     RunWriter,
@@ -30,19 +27,15 @@ from testctl.results import (
 )
 from testctl_agent.spec.errors import PlanError, TestbedError
 
+from controller.tests.support.few_packets import few_packets
+
 NOW = datetime(2026, 1, 31, 12, 5, 7, tzinfo=UTC)
 
 
 def result(point_id: str = "aa01", verdict: str = "pass", *, records: bool = True, **more: Any) -> PointResult:
     point = {"id": point_id, "tuples": [["ends", "cc", "dctcp"]], "flows": []}
     outcome = {"entities": {"sender": {"kind": "host", "before": {"cc": "cubic"}, "after": {"cc": "cubic"}}}}
-    made = (
-        Records(
-            PACKETS.empty_table(), TCP_INFO.empty_table(), {}, Outcome.from_json(outcome), PointSpec.from_json(point)
-        )
-        if records
-        else None
-    )
+    made = few_packets(point, outcome=outcome) if records else None
     metrics = {"bulk": {"throughput_bps": 1.9e9, "oscillation_period_ms": float("nan")}}
     return PointResult(
         point, verdict, code_key="k1", wall_s=1.5, virtual_s=2.0, outcome=outcome, metrics=metrics, records=made, **more
