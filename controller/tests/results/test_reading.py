@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,6 +82,24 @@ def test_a_damaged_verdict_is_named(run: Run, damage: str) -> None:
     (run.path / "points" / "a0" / "verdict.json").write_text(damage)
     with pytest.raises(PlanError, match=r"points/a0"):
         load_run(run.path)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "why"),
+    [
+        ("fates", {"switch": "left"}, r"want fates\[0\].rule; it is not there"),
+        ("violations", {"rule": 5}, r"want a text at violations\[0\].rule; got 5"),
+    ],
+)
+def test_lists_of_another_shape_are_named(run: Run, name: str, entry: dict[str, object], why: str) -> None:
+    (run.path / "points" / "a0" / f"{name}.json").write_text(json.dumps({name: [entry]}))
+    with pytest.raises(PlanError, match=rf"points/a0/{name}\.json: {why}"):
+        getattr(run.point("a0"), name)
+
+
+def test_a_plan_that_is_no_utf_8_is_shown_as_far_as_it_is(run: Run) -> None:
+    (run.path / "plan.yaml").write_bytes(b"about: caf\xe9\n")
+    assert run.plan_text == "about: caf\ufffd\n"
 
 
 def test_damaged_records_are_named(run: Run) -> None:

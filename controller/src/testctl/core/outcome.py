@@ -25,7 +25,7 @@ SHAPE = {
     "addresses?": Named((str, [str])),
     "error?": (str, None),
     "skip?": str,
-    "lacking?": [[str]],
+    "lacking?": [[str, str]],
     "drift?": [str],
     "kernel?": str,
     "kernel_faults?": [str],
@@ -153,8 +153,6 @@ class Outcome:
         for entity, names in collected.items():
             if wrong := next((why for name, result in names.items() if (why := results.odd(name, result))), ""):
                 raise ValueError(f"outcome: collected of {entity}: {wrong}")
-        if any(len(pair) != 2 for pair in raw.get("lacking", ())):
-            raise ValueError("outcome: want an entity and a name each in lacking")
         return cls(
             entities={name: Entity(**_known(entity, Entity)) for name, entity in raw.get("entities", {}).items()},
             flows={

@@ -141,8 +141,7 @@ def lines(points: Sequence[RunPoint]) -> list[str]:
     by_rule: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for point in points:
         for found in point.fates:
-            key = (str(found["switch"]), str(found["rule"]))
-            by_rule.setdefault(key, []).append((int(found["happened"]), int(found["asked"])))
+            by_rule.setdefault((found["switch"], found["rule"]), []).append((found["happened"], found["asked"]))
     texts = []
     for (switch, rule), counts in list(by_rule.items())[:MAX_RULES]:
         least, most = min(counts), max(counts)

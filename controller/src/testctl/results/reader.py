@@ -61,15 +61,16 @@ class RunPoint:
     @cached_property
     def fates(self) -> Sequence[Mapping[str, Any]]:
         """The outcome of every requested fate (testctl.packet_actions.RuleFinding), by switch, flow and connection."""
-        path = self.path / layout.FATES
-        fates: Sequence[Mapping[str, Any]] = read_json(path).get("fates", []) if path.exists() else []
-        return fates
+        return self._listed(layout.FATES, shapes.FATES)
 
     @cached_property
     def violations(self) -> Sequence[Mapping[str, Any]]:
         """What the rules of TCP say (testctl.rules.judge.violations_of), by flow, end and rule."""
-        path = self.path / layout.VIOLATIONS
-        listed: Sequence[Mapping[str, Any]] = read_json(path).get("violations", []) if path.exists() else []
+        return self._listed(layout.VIOLATIONS, shapes.VIOLATIONS)
+
+    def _listed(self, name: str, shape: Shape) -> Sequence[Mapping[str, Any]]:
+        path = self.path / name
+        listed: Sequence[Mapping[str, Any]] = read_json(path, shape)[path.stem] if path.exists() else []
         return listed
 
     @cached_property
@@ -167,14 +168,16 @@ class Run:
     @cached_property
     def plan_text(self) -> str:
         """The plan as given ("" if it was not kept)."""
-        path = self.path / layout.PLAN
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        return self._text(layout.PLAN)
 
     @cached_property
     def topology_text(self) -> str:
         """The topology that the plan names by its path ("" where it names none)."""
-        path = self.path / layout.TOPOLOGY
-        return path.read_text(encoding="utf-8") if path.exists() else ""
+        return self._text(layout.TOPOLOGY)
+
+    def _text(self, name: str) -> str:
+        path = self.path / name
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     @cached_property
     def traces(self) -> Mapping[str, str]:

@@ -15,6 +15,32 @@ TUPLES = [[object, object, object]]
 ANSWERS = Named(Named({"verdict": str, "text?": str, "gap?": float, "time_ns?": int, "conn?": int}))
 """{condition: {flow: answer}}"""
 
+FATES = {
+    "fates": [
+        {
+            "switch": str,
+            "rule": str,
+            "flow": str,
+            "conn": int,
+            "asked": int,
+            "happened": int,
+            "which": str,
+            "note": str,
+            "fault": str,
+        }
+    ]
+}
+VIOLATIONS = {
+    "violations": [
+        {
+            "rule": str,
+            "flow": str,
+            "host": str,
+            "count": int,
+            "first": [{"conn": int, "time_ns": int, "packets": [int], "text": str}],
+        }
+    ]
+}
 RECORDS = {"counters": Named({"program?": P4_STATE_FILE})}
 POINT = {"id?": str, "tuples?": TUPLES, "repeat?": int}
 VERDICT = {
