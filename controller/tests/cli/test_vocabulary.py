@@ -55,12 +55,12 @@ def test_sysctls_have_pages(command: Call) -> None:
         (("params", "xyzzy"), "no entity or parameter xyzzy"),
         (("params", ""), "no entity or parameter ''"),
         (("metrics", "jane"), "no metric jane; did you mean jain?"),
-        (("topologies", "dumbell"), "no topology dumbell; did you mean dumbbell?"),
-        (("topologies", "x"), "no topology x; there are chain, dumbbell, leaf_spine, pair, star"),
+        (("topologies", "dumbell"), "no topology named dumbell; did you mean dumbbell?"),
+        (("topologies", "x"), "no topology named x; there are chain, dumbbell, leaf_spine, pair, star"),
         (("topologies", "none/x.yaml"), "none/x.yaml: No such file or directory"),
-        (("topologies", "pair", "--set", "n=2"), "--set n=2: want a parameter of pair: none, it has no parameters"),
-        (("topologies", "star", "--set", "hosts=1"), "--set hosts=1: want a whole number from 2 to 100"),
-        (("topologies", "star", "--set", "hosts"), "--set hosts: want a parameter of star: hosts=N"),
+        (("topologies", "pair", "--set", "n=2"), "topology pair: want its parameters, none; got n=2"),
+        (("topologies", "star", "--set", "hosts=1"), "topology star: want hosts from 2 to 100; got hosts=1"),
+        (("topologies", "star", "--set", "hosts"), "topology star: want hosts from 2 to 100; got hosts"),
         (("topologies", "--set", "hosts=3"), "--set: want the NAME of a topology too"),
     ],
 )
@@ -155,5 +155,5 @@ def test_topologies(command: Call, tmp_path: Path) -> None:
         "receiver": "10.0.0.2",
     }
     mine = tmp_path / "mine.yaml"
-    mine.write_text("nodes: {a: {kind: host}, s: {kind: switch}}\nlinks: [{link: [a, s]}]\n")
-    assert "hosts     a 10.0.0.1" in command("topologies", str(mine))[1]
+    mine.write_text("nodes: {a: {kind: host, count: 2}, s: {kind: switch}}\nlinks: [{each: [a, s]}]\n")
+    assert "hosts     a1 10.0.0.1, a2 10.0.0.2" in command("topologies", str(mine))[1]

@@ -185,7 +185,7 @@ HEAD = {
 TOPOLOGY = {
     "pear": "1:11: no topology named pear; did you mean pair?",
     "qq": "1:11: no topology named qq; there are chain, dumbbell, leaf_spine, pair, star; "
-    "your own: ./NAME.yaml, a file beside the plan",
+    "your own: the path of its file, as ./NAME.yaml",
     "[pair]": "1:11: topology: want a name or {name: {parameter: number}}; got a list",
     "{dumbbell: {sender: 2}}": "1:23: topology dumbbell: no field named sender; did you mean senders?",
     "{dumbbell: {senders: 0}}": "1:32: topology dumbbell, senders: want a whole number from 1 to 100; got 0",

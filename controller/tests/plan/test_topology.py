@@ -118,9 +118,9 @@ def test_a_plan_without_a_file_has_no_topology_beside_it() -> None:
 def test_unknown_topology_or_parameter() -> None:
     with pytest.raises(PlanError, match=r"^no topology named pari; did you mean pair\?$"):
         load_topology("pari")
-    with pytest.raises(PlanError, match=r"^topology chain: want hops from 1 to 30; got hops: 31$"):
+    with pytest.raises(PlanError, match=r"^topology chain: want hops from 1 to 30; got hops=31$"):
         load_topology("chain", {"hops": 31})
-    with pytest.raises(PlanError, match=r"^topology pair: want no parameters; got n: 1$"):
+    with pytest.raises(PlanError, match=r"^topology pair: want its parameters, none; got n=1$"):
         load_topology("pair", {"n": 1})
 
 
@@ -144,6 +144,7 @@ BAD = {
     NODES + "links: [link: [a]]": "2:9: want link: [one, one], each: [some, one], mesh: [some, some], "
     "divide: [some, as many or fewer], zip: [some, as many] or chain: some; got link of 1",
     NODES + "links: [link: [a, s], link: [b, s], link: [a, t]]": "2:8: host a: want one link, to a switch; got 2: s, t",
+    "nodes: {a: {kind: host}, s: {kind: switch}}\nlinks: [link: [a, s]]": "2:8: want two hosts or more; got 1",
     NODES + "links: [link: [a, b]]": "2:8: host a: want one link, to a switch; got 1: b",
     NODES + "links: [link: [a, s], link: [b, s]]": "2:8: s and t are not linked; want one way between any two",
     NODES + "links: [link: [a, s], link: [b, t], link: [s, t], link: [t, s]]": "2:51: want one link between t and s; "

@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from testctl_agent.spec.errors import PlanError
-
-from testctl.cli.search import near
 from testctl.core.topology import Topology
 from testctl.plan import topology_dir, topology_names
-from testctl.plan.diagnostics import show
+from testctl.plan.topology import find_topology
 from testctl.plan.topology_file import TopologyFile, read_topology
 
 
@@ -28,24 +24,8 @@ def _takes(file: TopologyFile) -> str:
 
 def topology_of(name: str, sets: Sequence[str]) -> tuple[TopologyFile, Topology]:
     """The file and what it makes of these PARAM=N words.  Raises PlanError."""
-    if "/" in name or name.endswith(".yaml"):
-        file = read_topology(Path(name))
-    elif name in topology_names():
-        file = read_topology(topology_dir() / f"{name}.yaml")
-    else:
-        raise PlanError(f"no topology {show(name)}{near(name, topology_names())}; your own: ./NAME.yaml")
-    return file, file.resolve(dict(_value(file, word) for word in sets))
-
-
-def _value(file: TopologyFile, word: str) -> tuple[str, int]:
-    name, equals, text = word.partition("=")
-    parameter = next((p for p in file.parameters if p.name == name), None)
-    if parameter is None or not equals:
-        known = ", ".join(f"{p.name}=N" for p in file.parameters) or "none, it has no parameters"
-        raise PlanError(f"--set {show(word)}: want a parameter of {file.name}: {known}")
-    if not text.isascii() or not text.isdigit() or not parameter.least <= int(text[:9]) <= parameter.most:
-        raise PlanError(f"--set {show(word)}: want a whole number from {parameter.least} to {parameter.most}")
-    return name, int(text)
+    file = find_topology(name)
+    return file, file.resolve(dict(file.parameter(word) for word in sets))
 
 
 def page(file: TopologyFile, topology: Topology) -> str:

@@ -23,7 +23,7 @@ from testctl.plan.checks.scopes import check_distributed
 from testctl.plan.checks.switches import check_switches
 from testctl.plan.checks.workloads import check_workloads
 from testctl.plan.conditions import Reader
-from testctl.plan.diagnostics import Problems, show, suggest
+from testctl.plan.diagnostics import Problems, show
 from testctl.plan.expect import ExpectReader
 from testctl.plan.field_tables import DESIGN, PLAN
 from testctl.plan.fields import Fields, integer
@@ -40,7 +40,7 @@ from testctl.plan.ranges import MAX_STEPS
 from testctl.plan.registry import MetricInfo, Parameters, Registry, default_registry
 from testctl.plan.sample import draw
 from testctl.plan.temporal import without_instruments
-from testctl.plan.topology import topology_dir, topology_names
+from testctl.plan.topology import find_topology, other_topologies, topology_dir, topology_names
 from testctl.plan.topology_file import OwnTopology, TopologyFile, read_topology
 from testctl.plan.tuples import read_tuples
 from testctl.plan.yaml_reader import MAX_BYTES, Node, Scalar, parse, what
@@ -175,18 +175,8 @@ def load_plan(
 
 def load_topology(name: str, values: Mapping[str, int] | None = None, directory: Path | None = None) -> Topology:
     """A topology by the name of its file, with these parameters.  Raises PlanError."""
-    where = directory or topology_dir()
-    known = topology_names(where)
-    if name not in known:
-        raise PlanError(f"no topology named {show(name)}{_other_topologies(name, known)}")
-    topology = read_topology(where / f"{name}.yaml")
-    for key, value in (values or {}).items():
-        parameter = next((p for p in topology.parameters if p.name == key), None)
-        if parameter is None or not parameter.least <= value <= parameter.most:
-            texts = [f"{p.name} from {p.least} to {p.most}" for p in topology.parameters]
-            want = " and ".join(texts) or "no parameters"
-            raise PlanError(f"topology {name}: want {want}; got {show(key)}: {value}")
-    return topology.resolve(values or {})
+    file = find_topology(name, directory)
+    return file.resolve(dict(file.parameter(f"{key}={value}") for key, value in (values or {}).items()))
 
 
 def _source(given: Path | str | bytes | Node) -> tuple[Node, str, str, str]:
@@ -239,14 +229,9 @@ def _topology(node: Node, directory: Path | None, own: OwnTopology, problems: Pr
 def _of_the_lab(name: Scalar, directory: Path, problems: Problems) -> TopologyFile | None:
     known = topology_names(directory)
     if name.text not in known:
-        problems.add(name.place, f"no topology named {show(name.text)}{_other_topologies(name.text, known)}")
+        problems.add(name.place, f"no topology named {show(name.text)}{other_topologies(name.text, known)}")
         return None
     return read_topology(directory / f"{name.text}.yaml")
-
-
-def _other_topologies(name: str, known: Sequence[str]) -> str:
-    """The known topologies, and how to name one's own."""
-    return suggest(name, known) or (f"; there are {', '.join(known)}; your own: ./NAME.yaml, a file beside the plan")
 
 
 def _defaults(names: Names, parameters: Parameters, testbed: str) -> dict[str, dict[str, Value]]:

@@ -64,6 +64,17 @@ class TopologyFile:
     links: Node
     ecmp: bool = False
 
+    def parameter(self, word: str) -> tuple[str, int]:
+        """(name, value) of a word such as hosts=8.  Raises PlanError."""
+        name, _, number = word.partition("=")
+        known = next((p for p in self.parameters if p.name == name), None)
+        if known is None:
+            there = ", ".join(f"{p.name}=N" for p in self.parameters) or "none"
+            raise PlanError(f"topology {self.name}: want its parameters, {there}; got {show(word)}")
+        if not re.fullmatch("[0-9]{1,9}", number) or not known.least <= int(number) <= known.most:
+            raise PlanError(f"topology {self.name}: want {name} from {known.least} to {known.most}; got {show(word)}")
+        return name, int(number)
+
     def resolve(self, values: Mapping[str, int]) -> Topology:
         """The topology for these parameters; others have their defaults.  Raises PlanError with places of the file."""
         problems = Problems()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a topology's links, whichever file they are of."""
+"""Checks a topology's hosts and links, whichever file they are of."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from testctl.core.topology import Topology
 
 
 def check_links(topology: Topology) -> None:
-    """Raises ValueError unless hosts have one link, to a switch, and any two nodes one way; with ecmp, at least one."""
+    """Raises ValueError unless two hosts or more have one link, to a switch, and any two nodes one way between them;
+    with ecmp, at least one."""
     for host in topology.hosts:
         ends = topology.neighbours[host]
         if len(ends) != 1 or ends[0] not in topology.switches:
             got = f"{len(ends)}: {', '.join(ends[:8]) or 'none'}"
             raise ValueError(f"host {host}: want one link, to a switch; got {got}")
     _check_ways(topology)
+    if len(topology.hosts) < 2:
+        raise ValueError(f"want two hosts or more; got {len(topology.hosts)}")
     for switch in topology.switches:
         for host, ways in topology.next_hops(switch).items():
             if len(ways) > MAX_WAYS:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
@@ -18,9 +17,9 @@ from testctl.core.point import Point, PointSpec
 from testctl.core.topology import Topology
 from testctl.lab import machine, memory
 from testctl.lab.programs import FAMILIES, Ended, Program, captured_in, search_path
-from testctl.plan import load_plan, topology_dir, topology_names
+from testctl.plan import load_plan
 from testctl.plan.diagnostics import show, suggest
-from testctl.plan.topology_file import TopologyFile, read_topology
+from testctl.plan.topology import find_topology
 from testctl.plan.tuples import OVERRIDE
 from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.network import HOST_DEVICE
@@ -62,11 +61,9 @@ def point_for(topology: str, kernel: str | None, sets: Sequence[str], family: st
         _check_has_no_flow(word)
     name, _, parameters = topology.partition(":")
     own = "/" in name or name.endswith(".yaml")
-    file = _topology_file(name, own)
-    values = dict(_parameter(file, word) for word in parameters.split(",") if word)
+    file = find_topology(name)
+    values = dict(file.parameter(word) for word in parameters.split(",") if word)
     hosts = list(file.resolve(values).hosts)
-    if len(hosts) < 2:
-        raise PlanError(f"--topology {file.name}: want two hosts or more; got {len(hosts)}")
     # The reader of plans wants a flow and a tuple; they carry nothing, and are removed below.
     plan_text = json.dumps({
         "topology": {OWN if own else name: values} if values else OWN if own else name,
@@ -110,27 +107,6 @@ def check_family(family: str) -> None:
     """Raises PlanError for anything but one of FAMILIES."""
     if family not in FAMILIES:
         raise PlanError(f"--family: want {', '.join(FAMILIES[:-1])} or {FAMILIES[-1]}; got {show(family)}")
-
-
-def _topology_file(name: str, own: bool) -> TopologyFile:
-    if own:
-        return read_topology(Path(name))
-    if name not in topology_names():
-        hint = suggest(name, topology_names()) or f"; there are {', '.join(topology_names())}; your own: ./NAME.yaml"
-        raise PlanError(f"--topology: no topology named {show(name)}{hint}")
-    return read_topology(topology_dir() / f"{name}.yaml")
-
-
-def _parameter(file: TopologyFile, word: str) -> tuple[str, int]:
-    """(name, value) of a word such as hosts=8."""
-    name, _, number = word.partition("=")
-    known = next((p for p in file.parameters if p.name == name), None)
-    if known is None:
-        there = ", ".join(f"{p.name}=N" for p in file.parameters) or "none"
-        raise PlanError(f"--topology {file.name}: want its parameters, {there}; got {show(word)}")
-    if not re.fullmatch("[0-9]{1,9}", number) or not known.least <= int(number) <= known.most:
-        raise PlanError(f"--topology {file.name}: want {name} from {known.least} to {known.most}; got {show(number)}")
-    return name, int(number)
 
 
 def programs_of(hosts: Sequence[str], command: Sequence[str], topology: Topology) -> tuple[Program, ...]:
