@@ -85,14 +85,16 @@ def test_a_damaged_verdict_is_named(run: Run, damage: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "why"),
+    ("name", "document", "why"),
     [
-        ("fates", {"switch": "left"}, r"want fates\[0\].rule; it is not there"),
-        ("violations", {"rule": 5}, r"want a text at violations\[0\].rule; got 5"),
+        ("fates", {"fates": [{"switch": "left"}]}, r"want fates\[0\].rule; it is not there"),
+        ("violations", {"violations": [{"rule": 5}]}, r"want a text at violations\[0\].rule; got 5"),
+        ("point", {"settings": 5}, "want an object at settings; got 5"),
+        ("outcome", {"unjudged": []}, "want an object at unjudged; got list"),
     ],
 )
-def test_lists_of_another_shape_are_named(run: Run, name: str, entry: dict[str, object], why: str) -> None:
-    (run.path / "points" / "a0" / f"{name}.json").write_text(json.dumps({name: [entry]}))
+def test_files_of_another_shape_are_named(run: Run, name: str, document: dict[str, object], why: str) -> None:
+    (run.path / "points" / "a0" / f"{name}.json").write_text(json.dumps(document))
     with pytest.raises(PlanError, match=rf"points/a0/{name}\.json: {why}"):
         getattr(run.point("a0"), name)
 

@@ -48,16 +48,16 @@ def judged(summary: Mapping[str, Any], points: Sequence[RunPoint], plan_text: st
         bounds = written_bounds(plan_text, PLAN)
     except PlanError:
         bounds = {}  # a plan of another version; its run is shown all the same
-    entries = [item for item in summary.get("expectations") or [] if isinstance(item, Mapping)]
-    listed = [_judged(item, bounds.get(str(item.get("name", "")), Written()), points) for item in entries]
+    entries = summary.get("expectations") or ()
+    listed = [_judged(item, bounds.get(item["name"], Written()), points) for item in entries]
     return sorted(listed, key=lambda expectation: expectation.verdict == "pass")
 
 
 def _judged(item: Mapping[str, Any], bound: Written, points: Sequence[RunPoint]) -> Judged:
-    metric, by = str(item.get("metric") or ""), frozenset(map(str, item.get("points") or ()))
-    verdict, detail = str(item.get("verdict", "")), str(item.get("detail", ""))
+    metric, by = item.get("metric", ""), frozenset(item.get("points", ()))
     values = _values(metric, bound.flows, [point for point in points if point.id in by])
-    return Judged(str(item.get("name", "")), verdict, metric, detail, by, bound, _range(metric, values))
+    detail, observed = item.get("detail", ""), _range(metric, values)
+    return Judged(item["name"], item["verdict"], metric, detail, by, bound, observed)
 
 
 def _values(metric: str, flows: Sequence[str], points: Sequence[RunPoint]) -> list[float]:

@@ -24,7 +24,7 @@ def with_value(point: RunPoint, entity: str, param: str, value: object) -> str:
 
 def _set(point: RunPoint, entity: str, param: str) -> Iterator[str]:
     """The values of the entity, else of a switch's ports, else of all that have the parameter."""
-    flows = {str(flow.get("name")): flow.get("options", {}) for flow in point.point.get("flows", ())}
+    flows = {flow["name"]: flow.get("options", {}) for flow in point.point.get("flows", ())}
     having = {of: values for of, values in {**point.point.get("settings", {}), **flows}.items() if param in values}
     ports = [of for of in having if of.startswith(f"{entity}:")]
     for of in [entity] if entity in having else ports or having:

@@ -145,7 +145,7 @@ class Column:
 def expected_metrics(summary: Mapping[str, Any]) -> list[str]:
     """The metrics that a run's plan expects something of, each once, in the plan's order."""
     entries = [*(summary.get("expectations") or []), *(summary.get("claims") or [])]
-    return [*dict.fromkeys(str(item["metric"]) for item in entries if isinstance(item, Mapping) and item.get("metric"))]
+    return [*dict.fromkeys(metric for item in entries if (metric := item.get("metric")))]
 
 
 def places(expected: Iterable[str]) -> dict[str, int]:

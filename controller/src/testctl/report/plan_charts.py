@@ -65,7 +65,7 @@ def bounds_of(summary: Mapping[str, Any], metric: str) -> Bounds:
     """What the plan of a run expects of a metric, each once."""
     lines: dict[tuple[float, str], None] = {}
     for item in summary.get("expectations") or ():
-        if isinstance(item, Mapping) and item.get("metric") == metric:
+        if item.get("metric") == metric:
             bounds = item.get("bounds") or {}
             lines |= {(float(bounds[name]), f"{text} {show_metric(metric, bounds[name])}"): None
                       for name, text in _BOUNDS.items() if name in bounds and math.isfinite(bounds[name])}  # fmt: skip

@@ -89,8 +89,7 @@ def _repeats(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _resumed(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Which points are from earlier runs (execution/resume.py); nothing for a run that was not resumed."""
-    entry = summary.get("resumed")
-    if not isinstance(entry, Mapping):
+    if (entry := summary.get("resumed")) is None:
         return
     reused, total = entry.get("reused") or {}, len(summary.get("points", []))
     runs = ", ".join(f"{count} of {run}" for run, count in sorted(reused.items()))

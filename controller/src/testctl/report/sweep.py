@@ -125,7 +125,7 @@ def counted_number(point: RunPoint, metric: str, flow: str) -> float | None:
 
 def flows_of(points: Sequence[RunPoint]) -> list[str]:
     """The flows of the plan, in its order, without those of the background: a flow's place is its colour."""
-    named = (str(flow.get("name", "")) for point in points for flow in point.point.get("flows", ()))
+    named = (flow["name"] for point in points for flow in point.point.get("flows", ()))
     return [name for name in dict.fromkeys(named) if name and not is_background(name)]
 
 

@@ -75,7 +75,7 @@ def default_spec(points: Sequence[RunPoint], summary: Mapping[str, Any]) -> Figu
 
     None without a parameter that is swept, or where no number differs between points.
     """
-    expected = [str(item.get("metric", "")) for item in summary.get("expectations") or () if isinstance(item, Mapping)]
+    expected = [item.get("metric", "") for item in summary.get("expectations") or ()]
     metrics = dict.fromkeys([*expected, "throughput_bps", "total_throughput_bps"])
     values = {name: {counted_number(point, name, "") for point in points} - {None} for name in metrics}
     metric = next((name for name, of in values.items() if len(of) > 1), "")

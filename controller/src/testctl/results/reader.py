@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 from testctl_agent.spec import untrusted
 from testctl_agent.spec.errors import PlanError
-from testctl_agent.spec.untrusted import Shape, misfit
+from testctl_agent.spec.untrusted import Named, Shape, misfit
 
+from testctl.core.outcome import SHAPE as OUTCOME
+from testctl.core.point import POINT
 from testctl.core.temporal import Answers
 from testctl.plan import Measured, Point
 from testctl.records import Records
@@ -51,12 +53,12 @@ class RunPoint:
     @cached_property
     def point(self) -> Mapping[str, Any]:
         """The specification, point.json."""
-        return read_json(self.path / layout.POINT)
+        return read_json(self.path / layout.POINT, POINT)
 
     @cached_property
     def outcome(self) -> Mapping[str, Any]:
         """The testbed's report, outcome.json."""
-        return read_json(self.path / layout.OUTCOME)
+        return read_json(self.path / layout.OUTCOME, OUTCOME)
 
     @cached_property
     def fates(self) -> Sequence[Mapping[str, Any]]:
@@ -183,8 +185,7 @@ class Run:
     def traces(self) -> Mapping[str, str]:
         """The traces that the plan names by their paths: path -> value."""
         path = self.path / layout.TRACES
-        traces = read_json(path) if path.exists() else {}
-        return {str(name): str(value) for name, value in traces.items()} if isinstance(traces, Mapping) else {}
+        return read_json(path, Named(str)) if path.exists() else {}
 
     @cached_property
     def versions(self) -> Mapping[str, Any]:

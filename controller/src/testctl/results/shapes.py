@@ -122,7 +122,8 @@ HEAD = {
             {
                 "name": str,
                 "verdict": str,
-                "detail?": TEXT,
+                "detail?": str,
+                "metric?": str,
                 "points?": [str],
                 "at?": str,
                 "alone?": bool,
