@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from testctl_agent.spec.types import shown
 
 from testctl.compare.markdown import cell
 from testctl.compare.terminal import tuple_words
 from testctl.compare.verdicts import Change, JudgedCase, Status, Verdicts
+from testctl.plan import ExpectationVerdict
 from testctl.plan.diagnostics import Place
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.failures import failure_lines, failures_first
@@ -24,37 +23,19 @@ MOST_POINTS = 100
 """Points in the table of a page."""
 
 
-@dataclass(frozen=True)
-class _Expected:
-    """An entry of summary.json's `expectations`; place: None where the plan was in no file.
-
-    alone  whether no point fails by it
-    """
-
-    name: str
-    metric: str
-    verdict: str
-    detail: str
-    points: frozenset[str]
-    place: Place | None
-    alone: bool
-
-    @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> _Expected:
-        at = str(entry.get("at") or "")
-        name, metric, verdict, detail = (str(entry.get(key) or "") for key in ("name", "metric", "verdict", "detail"))
-        points = frozenset(map(str, entry.get("points") or ()))
-        return cls(name, metric, verdict, detail, points, Place.of(at) if at else None, entry.get("alone") is True)
-
-
 def of_run(run: Run, plan: str) -> Verdicts:
     """A case for each point of one run; plan: the URI of the plan's file."""
-    expected = [_Expected.of(entry) for entry in run.summary.get("expectations") or ()]
+    expected = [ExpectationVerdict.from_json(entry) for entry in run.summary.get("expectations") or ()]
+    metrics = [e.metric for e in expected]
     varying = factors(run.points)
-    cases = [_of_point(point, expected, varying) for point in run.points]
+    of_point: dict[str, list[ExpectationVerdict]] = {point.id: [] for point in run.points}
+    for e in expected:
+        for id_ in e.points if not e.alone else ():
+            of_point.setdefault(id_, []).append(e)
+    cases = [_of_point(point, of_point[point.id], metrics, varying) for point in run.points]
     wrong = {point.id for point in run.points if point.verdict in _WRONG}
-    cases += [_of_expectation(e) for e in expected if e.verdict in _WRONG and (e.alone or not e.points & wrong)]
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in run.summary.get("counts", {}).items() if count)
+    cases += [_of_expectation(e) for e in expected if e.verdict in _WRONG and (e.alone or not wrong & {*e.points})]
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in (run.summary.get("counts") or {}).items() if n)
     nothing = bool(run.points) and all(point.verdict == "skip" for point in run.points)
     return Verdicts(
         title=f"testctl run {run.name}",
@@ -72,17 +53,18 @@ def metric_properties(point: RunPoint, expected: Iterable[str]) -> Iterator[tupl
     return ((f"{flow}.{metric}", text) for flow, metric, text in metric_texts(point, expected))
 
 
-def _of_point(point: RunPoint, expected: Sequence[_Expected], varying: Sequence[Factor]) -> JudgedCase:
+def _of_point(
+    point: RunPoint, there: Sequence[ExpectationVerdict], metrics: Sequence[str], varying: Sequence[Factor]
+) -> JudgedCase:
     findings: list[Change] = []
     if point.verdict != "pass":
-        there = [e for e in expected if point.id in e.points and not e.alone]
         names = [e.name for e in there]
         for e in (e for e in there if e.verdict == point.verdict):
             text = f"{point.verdict}: {_part(point.reason, e.name, names)}"
-            findings.append(Change(e.metric or "verdict", "worse", text, place=e.place))
+            findings.append(Change(e.metric or "verdict", "worse", text, place=_place(e)))
         findings = findings or [Change("verdict", "worse", f"{point.verdict}: {point.reason}")]
     tuples = ((f"{entity}.{parameter}", shown(value)) for entity, parameter, value in point.tuples)
-    properties = (("point", point.id), *tuples, *metric_properties(point, (e.metric for e in expected)))
+    properties = (("point", point.id), *tuples, *metric_properties(point, metrics))
     name = _swept(point, varying) or tuple_words(point.tuples)
     return JudgedCase(point.id, name, _STATUS[point.verdict], tuple(findings), point.wall_s, properties)
 
@@ -96,9 +78,9 @@ def _part(reason: str, name: str, names: Sequence[str]) -> str:
     return reason[start : min((end for end in ends if end >= 0), default=len(reason))]
 
 
-def _of_expectation(e: _Expected) -> JudgedCase:
+def _of_expectation(e: ExpectationVerdict) -> JudgedCase:
     """Of the quantifier `some`: each of its points passes."""
-    change = Change(e.metric or "verdict", "worse", f"{e.name}: {e.detail}", place=e.place)
+    change = Change(e.metric or "verdict", "worse", f"{e.name}: {e.detail}", place=_place(e))
     return JudgedCase("", f"expect {e.name}", _STATUS[e.verdict], (change,))
 
 
@@ -108,10 +90,10 @@ def _swept(point: RunPoint, varying: Sequence[Factor]) -> str:
     return " ".join(f"{label}={value}" for label, value in levels if value != ABSENT)
 
 
-def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
+def _details(run: Run, expected: Sequence[ExpectationVerdict], varying: Sequence[Factor]) -> Iterator[tuple[str, ...]]:
     """What a page has beside the findings: the expectations, what failures share, the points."""
     if expected:
-        rows = [f"| {e.verdict} | {cell(e.name)} | {cell(e.detail)} | {_place(e)} |" for e in expected]
+        rows = [f"| {e.verdict} | {cell(e.name)} | {cell(e.detail)} | {_line(e)} |" for e in expected]
         yield ("| | expectation | found | where |", "| --- | --- | --- | --- |", *rows)
     if shared := [f"- {cell(sentence)}" for _, sentence in failure_lines(run.points)]:
         yield tuple(shared)
@@ -128,5 +110,10 @@ def _details(run: Run, expected: Sequence[_Expected], varying: Sequence[Factor])
         yield (f"… and {len(run.points) - MOST_POINTS} more points",)
 
 
-def _place(e: _Expected) -> str:
-    return f"`{e.place.file}:{e.place.line}`" if e.place and e.place.line else ""
+def _place(e: ExpectationVerdict) -> Place | None:
+    """None where the plan was in no file."""
+    return Place.of(e.at) if e.at else None
+
+
+def _line(e: ExpectationVerdict) -> str:
+    return f"`{place.file}:{place.line}`" if (place := _place(e)) and place.line else ""

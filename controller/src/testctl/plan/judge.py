@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from testctl.core.point import Point
@@ -95,6 +95,12 @@ class ExpectationVerdict:
             **({"alone": True} if self.alone else {}),
             **({"bounds": dict(self.bounds)} if self.bounds else {}),
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ExpectationVerdict:
+        """Of an entry of summary.json (results.shapes.HEAD)."""
+        rest = {each.name: document[each.name] for each in fields(cls) if each.name in document}
+        return cls(**{"detail": "", **rest, "points": tuple(document.get("points", ()))})
 
 
 @dataclass(frozen=True)
