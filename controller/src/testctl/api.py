@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.point import POINT_WIDE
 from testctl.core.quantities import numeric
 from testctl.core.words import counted
-from testctl.plan.judge import POINT_WIDE
 from testctl.records import read_parquet
 from testctl.results import Run as RunFiles
 from testctl.results import RunPoint, layout, load_run

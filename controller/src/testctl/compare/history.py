@@ -15,6 +15,7 @@ from testctl_agent.spec.untrusted import Named
 from testctl.compare.deltas import Direction, direction, prefers, relative
 from testctl.compare.samples import MEASURED
 from testctl.compare.stats.change_points import ENOUGH, change_points
+from testctl.core.point import POINT_WIDE
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.noise.aa_test import numbers_of
 from testctl.results import layout, shapes
@@ -153,7 +154,7 @@ def trends(
         its_flow, _, its_metric = name.rpartition(" ")
         wanted = its_metric == metric if metric else prefers(its_metric) != "none"
         if wanted and (not flow or its_flow == flow) and len(history) >= least_runs:
-            trends_.append(_trend(ids[tuples], tuples, its_flow or "*", its_metric, history[::-1], seed))
+            trends_.append(_trend(ids[tuples], tuples, its_flow or POINT_WIDE, its_metric, history[::-1], seed))
     return tuple(trends_)
 
 

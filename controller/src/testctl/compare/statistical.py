@@ -12,6 +12,7 @@ from testctl.compare.deltas import Direction, decided, direction, verdict_direct
 from testctl.compare.exact import expected_of
 from testctl.compare.samples import Cell, cells_of, counts, metrics_of
 from testctl.compare.stats.two_samples import LEVEL, Tested, adjusted, compare_samples, least_samples
+from testctl.core.point import POINT_WIDE
 from testctl.results import Run
 
 Said = Literal["changed", "no evidence", "too few samples"]
@@ -178,6 +179,6 @@ def _judged(name: str, test: Tested, p: float, comparisons: int, least: float) -
     flow, _, metric = name.rpartition(" ")
     middle = abs(test.medians[0])
     if p <= LEVEL and (not middle or abs(test.shift) / middle > least):
-        return Judgement(flow or "*", metric, "changed", direction(metric, test.effect), test, p)
+        return Judgement(flow or POINT_WIDE, metric, "changed", direction(metric, test.effect), test, p)
     possible = test.least_p <= LEVEL / comparisons
-    return Judgement(flow or "*", metric, "no evidence" if possible else "too few samples", "other", test, p)
+    return Judgement(flow or POINT_WIDE, metric, "no evidence" if possible else "too few samples", "other", test, p)

@@ -20,6 +20,9 @@ from testctl.core.topology import Topology
 Settings = Mapping[str, Mapping[str, Value]]
 """entity -> {parameter: value}, in base units"""
 
+POINT_WIDE = "*"
+"""In place of a flow: of the point as a whole."""
+
 VALUE = (int, str, bool, float)
 FLOW = {
     "name": str,

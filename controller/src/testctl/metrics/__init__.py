@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics: pure functions from records to numbers, one file a metric."""
 
-from testctl.metrics._analyse import POINT, Analysis, analyse
+from testctl.metrics._analyse import Analysis, analyse
 from testctl.metrics._instruments import instruments_agree
 from testctl.metrics.core.completions import CLASSES, TAILS, WHICH, Completions, completions
 from testctl.metrics.core.registry import Metric, brought, key_of_others, metric_names, metrics
@@ -15,7 +15,6 @@ __all__ = [
     "ENDS",
     "INSTRUMENTS",
     "PLAN",
-    "POINT",
     "RECOVERIES",
     "STALLS",
     "TAILS",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from testctl.core.point import POINT_WIDE
 from testctl.metrics.core.registry import checked, metrics
 from testctl.metrics.core.spec import NAN, Number
 from testctl.metrics.core.view import MANY, forget_columns
@@ -17,8 +18,6 @@ from testctl.metrics.counter_mismatches import mismatches
 from testctl.metrics.stalls import stalls_table
 from testctl.records import Records
 from testctl.system.memory import freed_is_kept
-
-POINT = "*"
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,10 @@ class Analysis:
 
 def analyse(records: Records) -> Analysis:
     """All metrics of all flows and the stalls.  A value that can't be known is NaN."""
-    values: dict[str, dict[str, Number]] = {name: {} for name in (*records.flows, POINT)}
+    values: dict[str, dict[str, Number]] = {name: {} for name in (*records.flows, POINT_WIDE)}
     with freed_is_kept():
         for flow in values:
-            scope = "point" if flow == POINT else "flow"
+            scope = "point" if flow == POINT_WIDE else "flow"
             for metric in metrics().values():
                 if metric.spec.scope == scope:
                     values[flow] |= checked(metric, records, flow)

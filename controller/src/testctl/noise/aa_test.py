@@ -19,6 +19,7 @@ import numpy as np
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.system import durable
 
+from testctl.core.point import POINT_WIDE
 from testctl.execution.point import measure
 from testctl.execution.run import Progress
 from testctl.noise.bootstrap import Excess, excess, spread
@@ -170,7 +171,7 @@ def _fits(check: Check, work: Path) -> dict[str, Any]:
 def numbers_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """Metrics by flow and name; those without a value (a mean of none is not a number) are left out."""
     return {
-        f"{flow} {metric}" if flow != "*" else metric: float(value)
+        f"{flow} {metric}" if flow != POINT_WIDE else metric: float(value)
         for flow, values in metrics.items()
         for metric, value in values.items()
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

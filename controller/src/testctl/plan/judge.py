@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
-from testctl.core.point import Point
+from testctl.core.point import POINT_WIDE, Point
 from testctl.core.temporal import Answers
 from testctl.core.units import exact_metric
 from testctl.core.words import counted
@@ -20,7 +20,6 @@ from testctl.system.text import first_of
 Verdict = Literal["pass", "fail", "invalid", "skip", "broken"]
 FAILED: tuple[Verdict, ...] = ("fail", "invalid", "broken")
 """Verdicts that need attention."""
-POINT_WIDE = "*"
 _POINTS_SHOWN = 5
 """Points that the detail of an expectation names."""
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
+from testctl.core.point import POINT_WIDE
 from testctl.core.units import show_time
-from testctl.metrics import CLASSES, POINT, TAILS, WHICH
+from testctl.metrics import CLASSES, TAILS, WHICH
 from testctl.report.factors import Factor, factors
 from testctl.results import RunPoint
 
@@ -41,7 +42,7 @@ def slowdown_table(points: Sequence[RunPoint], width: int) -> Table | None:
 def _rows(points: Sequence[RunPoint], varying: Sequence[Factor]) -> Iterator[list[str]]:
     for point in points:
         for flow, values in point.metrics.items():
-            for one in CLASSES if flow != POINT else ():
+            for one in CLASSES if flow != POINT_WIDE else ():
                 times = [values.get(f"fct_{one}_{tail}_us") for tail in ("p50", "p99")]
                 slow = [values.get(f"slowdown_{one}_{tail}") for tail in TAILS]
                 if isinstance(times[0], int | float):

@@ -9,9 +9,8 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
-from testctl.core.point import is_background
+from testctl.core.point import POINT_WIDE, is_background
 from testctl.core.units import show_metric
-from testctl.metrics import POINT
 from testctl.plan import Written, written_bounds
 from testctl.results import RunPoint
 from testctl.results.layout import PLAN
@@ -64,9 +63,9 @@ def _values(metric: str, flows: Sequence[str], points: Sequence[RunPoint]) -> li
     """The metric at these points: of the point as a whole where it is such, else of the named flows or of all."""
     values: list[float | str | None] = []
     for point in points:
-        own = {flow: of for flow, of in point.metrics.items() if flow != POINT and not is_background(flow)}
+        own = {flow: of for flow, of in point.metrics.items() if flow != POINT_WIDE and not is_background(flow)}
         named = [own[flow] for flow in flows if flow in own] or list(own.values())
-        wide = point.metrics.get(POINT, {})
+        wide = point.metrics.get(POINT_WIDE, {})
         values += [of.get(metric) for of in ([wide] if metric in wide else named)]
     return [float(value) for value in values if isinstance(value, int | float)]
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testctl.core.point import is_background
+from testctl.core.point import POINT_WIDE, is_background
 from testctl.core.units import show_metric
-from testctl.metrics import POINT
 from testctl.results import RunPoint
 
 KEY_METRICS = (
@@ -38,7 +37,7 @@ def one_number(point: RunPoint, metric: str) -> float | None:
     None when it is not known of every flow.
     """
     of_flows = _of_flows(point)
-    wide = point.metrics.get(POINT, {})
+    wide = point.metrics.get(POINT_WIDE, {})
     together = _TOGETHER.get(metric, metric)
     if together in wide and (len(of_flows) != 1 or metric not in of_flows[0]):
         values = [wide[together]]
@@ -52,7 +51,7 @@ def one_number(point: RunPoint, metric: str) -> float | None:
 
 def flow_names(point: RunPoint) -> list[str]:
     """The flows that the plan has."""
-    return [name for name in point.metrics if name != POINT and not is_background(name)]
+    return [name for name in point.metrics if name != POINT_WIDE and not is_background(name)]
 
 
 def _of_flows(point: RunPoint) -> list[Mapping[str, Any]]:
@@ -84,7 +83,7 @@ def metric_table(point: RunPoint, expected: Iterable[str] = ()) -> dict[str, Any
     there = {metric for values in point.metrics.values() for metric in values}
     names = sorted(there, key=lambda name: (order.get(name, len(order)), name))
     rows = [[name, *(_cell(name, point.metrics[flow].get(name)) for flow in flows)] for name in names]
-    return {"flows": ["all" if flow == POINT else flow for flow in flows], "rows": rows}
+    return {"flows": ["all" if flow == POINT_WIDE else flow for flow in flows], "rows": rows}
 
 
 def metric_texts(point: RunPoint, expected: Iterable[str]) -> Iterator[tuple[str, str, str]]:
@@ -120,7 +119,7 @@ class Column:
         if not self.each:
             value = one_number(point, self.metric)
             return value, show_metric(self.metric, value)
-        wide = point.metrics.get(POINT, {})
+        wide = point.metrics.get(POINT_WIDE, {})
         flows = [wide] if self.metric in wide else _of_flows(point)
         values = [of.get(self.metric) for of in flows]
         texts = [show_metric(self.metric, value) for value in values]
@@ -165,7 +164,7 @@ def columns(
     found = [Column(metric, heading) for metric, heading in keys if metric in there]
     shown = {column.metric for column in found}
     expected = expected_metrics(summary)
-    several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
+    several = any(len(point.metrics.keys() - {POINT_WIDE}) > 1 for point in points)
     for metric in expected:
         if metric in there and (several or metric not in shown):
             found.append(Column(metric, f"{metric}, each" if metric in shown else metric, each=True))

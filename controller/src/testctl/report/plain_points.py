@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from testctl.charts.style import SHOWN_LOOKS
+from testctl.core.point import POINT_WIDE
 from testctl.core.quantities import numeric
-from testctl.metrics import POINT
 from testctl.report.factors import ABSENT, Factor, factors
 from testctl.report.metrics import KEY_METRICS, Column, columns, number_of
 from testctl.results import Run, RunPoint
@@ -97,7 +97,7 @@ def write_csv(run: Run, file: TextIO) -> None:
         if column.each:
             for flow in dict.fromkeys(flow for point in run.points for flow in point.metrics):
                 if any(column.metric in point.metrics.get(flow, {}) for point in run.points):
-                    head = column.metric if flow == POINT else f"{flow}.{column.metric}"
+                    head = column.metric if flow == POINT_WIDE else f"{flow}.{column.metric}"
                     if head not in heads:
                         add(head, [number_of(point, column.metric, flow) for point in run.points])
         else:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from testctl_agent.spec.errors import PlanError
 
 from testctl.core.path_facts import HEADS, path_rows, paths_of
-from testctl.core.point import PointSpec
+from testctl.core.point import POINT_WIDE, PointSpec
 from testctl.plan import FigureSpec, figures_of
 from testctl.plan.sweep_figures import SWEEP_KINDS
 from testctl.report.claims import claim_rows, claims_of
@@ -82,7 +82,7 @@ def run_page(run: Found, plan_text: str, files: Sequence[tuple[str, int]] = ()) 
         "paths": {"heads": HEADS, "rows": _readable(lambda: _paths(run.path, points)) or []},
         "files": list(files),
         "factors": [{"label": factor.label, "values": list(factor.values)} for factor in varying],
-        "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != "*")),
+        "flows": list(dict.fromkeys(flow for point in points for flow in point.metrics if flow != POINT_WIDE)),
         "metrics": names,
         "columns": [[column.metric, column.heading, column.meaning] for column in shown],
         "points": [

@@ -12,10 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from testctl.charts.sweep_data import Axis, Cell, Line, Panel, Sweep
-from testctl.core.point import is_background
+from testctl.core.point import POINT_WIDE, is_background
 from testctl.core.quantities import numeric
 from testctl.core.units import unit_of
-from testctl.metrics import POINT
 from testctl.plan import FigureSpec
 from testctl.plan.formula import PATH_QUANTITIES
 from testctl.plan.sweep_figures import FLOW
@@ -119,7 +118,7 @@ def counted_number(point: RunPoint, metric: str, flow: str) -> float | None:
     """The metric of a flow, of all flows together, or of the whole point; of a point that measured something."""
     if point.verdict not in COUNTED:
         return None
-    of_point = not any(metric in values for name, values in point.metrics.items() if name != POINT)
+    of_point = not any(metric in values for name, values in point.metrics.items() if name != POINT_WIDE)
     return number_of(point, metric, "" if of_point else flow)
 
 
@@ -158,6 +157,6 @@ def _of(spec: FigureSpec, points: Sequence[RunPoint]) -> str:
         return ""
     if spec.flow:
         return f"of flow {spec.flow}"
-    several = any(len(point.metrics.keys() - {POINT}) > 1 for point in points)
-    wide = all(spec.metric in point.metrics.get(POINT, {}) for point in points if point.metrics)
+    several = any(len(point.metrics.keys() - {POINT_WIDE}) > 1 for point in points)
+    wide = all(spec.metric in point.metrics.get(POINT_WIDE, {}) for point in points if point.metrics)
     return meaning(spec.metric).partition(", ")[2] if several and not wide else ""

@@ -9,7 +9,7 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.charts.sweep_data import Sweep
-from testctl.metrics import POINT
+from testctl.core.point import POINT_WIDE
 from testctl.plan import FigureSpec
 from testctl.plan.diagnostics import suggest
 from testctl.plan.sweep_figures import FLOW, MAX_BY, MAX_X, SWEEP_KINDS, most_values, needed_fields, title_of
@@ -39,12 +39,12 @@ def asked_spec(points: Sequence[RunPoint], kind: str, metric: str, **given: str)
         raise PlanError(f"metric: want one that the points have{suggest(metric, names)}; got {metric!r}")
     flow = given.get("flow", "")
     if FLOW in named.values() and not any(
-        metric in of for p in points for name, of in p.metrics.items() if name != POINT
+        metric in of for p in points for name, of in p.metrics.items() if name != POINT_WIDE
     ):
         raise PlanError(
             f"metric: want one of a flow where a figure has one for each; got {metric!r}, of the whole point"
         )
-    flows = dict.fromkeys(name for point in points for name in point.metrics if name != POINT)
+    flows = dict.fromkeys(name for point in points for name in point.metrics if name != POINT_WIDE)
     if flow and flow not in flows:
         raise PlanError(f"flow: want one of {_some(list(flows))}; got {flow!r}")
     for name, key in named.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testctl.compare import change_points
+from testctl.core.point import POINT_WIDE
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.units import show_metric
 from testctl.report.factors import describe, factors
@@ -87,7 +88,7 @@ def _see(run: Found, metric: str, flow: str) -> _Seen:
             for p in run.points
         },
         frozenset(name for point in run.points for values in point.metrics.values() for name in values),
-        tuple(dict.fromkeys(name for point in run.points for name in point.metrics if name != "*")),
+        tuple(dict.fromkeys(name for point in run.points for name in point.metrics if name != POINT_WIDE)),
     )
 
 

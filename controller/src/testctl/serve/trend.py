@@ -13,6 +13,7 @@ from testctl_agent.spec.errors import TestctlError
 
 from testctl.charts.trend import Seen, trend
 from testctl.compare import change_points
+from testctl.core.point import POINT_WIDE
 from testctl.core.units import show_metric
 from testctl.report.metrics import number_of
 from testctl.serve import listing
@@ -40,7 +41,7 @@ class Trends:
                 continue
             exact &= bool(line["exact"])
             names |= {name for values in found.metrics.values() for name in values}
-            flows |= dict.fromkeys(name for name in found.metrics if name != "*")
+            flows |= dict.fromkeys(name for name in found.metrics if name != POINT_WIDE)
             value = number_of(found, metric, flow)
             rows.append({key: line[key] for key in ("name", "started", "kernels", "state")} | {
                 "value": value, "shown": show_metric(metric, value), "verdict": found.verdict,

@@ -2,8 +2,7 @@
 """Directories that are gone when the process that made them is: what a killed one leaves, the next start removes.
 
 A process that uses such a directory holds a lock on a file in it, which the kernel releases with the process, however
-that
-ends and in whichever container it ran.
+that ends and in whichever container it ran.
 """
 
 from __future__ import annotations
