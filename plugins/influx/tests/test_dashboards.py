@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +23,9 @@ from testctl_influx.measurements import MEASUREMENTS
 
 from plugins.influx.tests.grafana import board, panels, queries, variables
 from plugins.influx.tests.influxd import PROGRAM, REASON, Influxd, running
+from tests.playbooks import ROLES, ROOT, Done, play_here
 
-ROOT = Path(__file__).parents[3]
 BOARDS = sorted((ROOT / "dashboards").glob("*.json"))
-PLAYBOOK = shutil.which("ansible-playbook", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-needs_ansible = pytest.mark.skipif(PLAYBOOK is None, reason="ansible-playbook is not installed")
 
 
 def test_the_committed_files_are_those_that_are_made() -> None:
@@ -155,32 +151,19 @@ def test_series_are_drawn_as_their_curves_say() -> None:
         assert bool(drawn) == (f"series_{name}" in MEASUREMENTS)
 
 
-def playbook(where: Path, plays: list[dict[str, Any]], *more: str) -> subprocess.CompletedProcess[str]:
-    """Run plays on this machine."""
-    here = {"hosts": "localhost", "connection": "local", "gather_facts": False}
-    book = where / "try.yml"
-    book.write_text(yaml.safe_dump([here | play for play in plays]), encoding="utf-8")
-    environ = os.environ | {
-        "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"),
-        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"),
-        "ANSIBLE_HOME": str(where / "ansible"),
-        "LC_ALL": "C.UTF-8",
-    }
-    argv = [str(PLAYBOOK), "-i", "localhost,", str(book), *more]
-    return subprocess.run(argv, capture_output=True, text=True, check=False, env=environ, timeout=300)
+def playbook(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> Done:
+    """Play some tasks of a role on this machine, once with each of some words."""
+    task = {"ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
+    return play_here(where, [{"tasks": [task], "vars": own} for own in plays], *more)
 
 
-def played(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> dict[str, int]:
-    """Play some tasks of a role on this machine, once with each of some words; returns how many were ok, changed."""
-    task = {"name": "It", "ansible.builtin.include_role": {"name": role, "tasks_from": tasks}}
-    words = {"ansible_python_interpreter": sys.executable}
-    done = playbook(where, [{"tasks": [task], "vars": words | own} for own in plays], *more)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (recap,) = re.findall(r"^localhost\s+: (.*)$", done.stdout, re.MULTILINE)
-    return {name: int(count) for name, count in re.findall(r"(\w+)=(\d+)", recap)}
+def changed(where: Path, role: str, tasks: str, plays: list[dict[str, Any]], *more: str) -> int:
+    """How many of the tasks have changed something."""
+    done = playbook(where, role, tasks, plays, *more)
+    assert done.code == 0, done.said
+    return done.changed["localhost"]
 
 
-@needs_ansible
 @pytest.mark.root
 def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
     words = {
@@ -193,9 +176,9 @@ def test_grafana_is_provisioned_once(tmp_path: Path) -> None:
         "grafana_influxdb_password": 'a"b: c',
     }
     (tmp_path / "etc").mkdir()
-    assert played(tmp_path, "grafana", "provision", [words], "--check")["changed"] == 4
+    assert changed(tmp_path, "grafana", "provision", [words], "--check") == 4
     assert list((tmp_path / "etc").iterdir()) == [], "a dry run"
-    assert played(tmp_path, "grafana", "provision", [words, words])["changed"] == 4, "nothing the second time"
+    assert changed(tmp_path, "grafana", "provision", [words, words]) == 4, "nothing the second time"
     folder = tmp_path / "etc" / "provisioning"
     source = folder / "datasources" / "testctl.yaml"
     assert source.stat().st_mode & 0o777 == 0o640, "it holds a password"
@@ -212,7 +195,7 @@ def test_influxd_takes_the_units_settings() -> None:
     """What the unit says in the environment is what the server says of itself."""
     if PROGRAM is None:
         pytest.skip(REASON)
-    role = ROOT / "playbooks" / "roles" / "influxdb"
+    role = ROLES / "influxdb"
     known = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8")) | {"influxdb_port": 12345}
     known |= {"influxdb_password": "secret"}
     unit = jinja2.Template((role / "templates" / "unit.conf.j2").read_text(encoding="utf-8")).render(known)
@@ -228,27 +211,25 @@ def test_influxd_takes_the_units_settings() -> None:
         assert words in done.stdout
 
 
-@needs_ansible
 def test_the_database_is_made_once_and_its_retention_follows(tmp_path: Path, server: Influxd) -> None:
     words = {"influxdb_port": httpx.URL(server.url).port, "influxdb_database": "runs", "influxdb_retention": "52w"}
 
     def kept() -> list[str]:
         return [row["duration"] for row in server.rows('SHOW RETENTION POLICIES ON "runs"')]
 
-    assert played(tmp_path, "influxdb", "database", [words, words])["changed"] == 1, "nothing the second time"
+    assert changed(tmp_path, "influxdb", "database", [words, words]) == 1, "nothing the second time"
     assert kept() == ["8736h0m0s"]
     assert server.write("m x=1", "runs").status_code == 204
-    assert played(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "1d"}])["changed"] == 1
+    assert changed(tmp_path, "influxdb", "database", [words | {"influxdb_retention": "1d"}]) == 1
     assert kept() == ["24h0m0s"]
     assert server.rows("SELECT * FROM m", "runs") != [], "what was there is there"
 
 
-@needs_ansible
 def test_strangers_do_not_use_a_database_that_has_a_password(tmp_path: Path) -> None:
     words = {"influxdb_database": "runs", "influxdb_password": "a b%c#"}
     with running(tmp_path, ("testctl", "a b%c#")) as server:
         words |= {"influxdb_port": httpx.URL(server.url).port}
-        assert played(tmp_path, "influxdb", "database", [words, words])["changed"] == 2, "user and database, once"
+        assert changed(tmp_path, "influxdb", "database", [words, words]) == 2, "user and database, once"
         assert server.write("m x=1", "runs").status_code == 204
         for query in ("DROP DATABASE runs", "SELECT * FROM m"):
             for auth in (None, ("testctl", "wrong")):
@@ -257,24 +238,18 @@ def test_strangers_do_not_use_a_database_that_has_a_password(tmp_path: Path) -> 
         assert server.rows("SELECT * FROM m", "runs") != []
 
 
-@needs_ansible
 def test_another_password_than_the_users_is_told(tmp_path: Path) -> None:
     with running(tmp_path, ("testctl", "first")) as server:
         words = {"influxdb_port": httpx.URL(server.url).port, "influxdb_password": "first"}
-        played(tmp_path, "influxdb", "database", [words])
-        include = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb", "tasks_from": "database"}}
-        changed = {"ansible_python_interpreter": sys.executable, **words, "influxdb_password": "second"}
-        done = playbook(tmp_path, [{"tasks": [include], "vars": changed}])
-    assert done.returncode == 2, done.stdout
-    assert "want influxdb_password to be that of user testctl" in done.stdout
-    assert "second" not in done.stdout
+        changed(tmp_path, "influxdb", "database", [words])
+        done = playbook(tmp_path, "influxdb", "database", [words | {"influxdb_password": "second"}])
+    assert done.code == 2, done.said
+    assert "want influxdb_password to be that of user testctl" in done.in_one_line
+    assert "second" not in done.said
 
 
-@needs_ansible
 def test_a_database_for_the_network_wants_a_password(tmp_path: Path) -> None:
-    role = {"name": "It", "ansible.builtin.include_role": {"name": "influxdb"}}
-    words = {"ansible_python_interpreter": sys.executable, "influxdb_address": "192.0.2.1",
-             "ansible_facts": {"service_mgr": "systemd"}}  # fmt: skip
-    done = playbook(tmp_path, [{"tasks": [role], "vars": words}], "--check")
-    assert done.returncode == 2, done.stdout
-    assert "want influxdb_password" in done.stdout
+    words = {"influxdb_address": "192.0.2.1", "ansible_facts": {"service_mgr": "systemd"}}
+    done = playbook(tmp_path, "influxdb", "main", [words], "--check")
+    assert done.code == 2, done.said
+    assert "want influxdb_password" in done.said

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import pytest
 import yaml
 from testctl.metrics import metric_names
 from testctl.plan import load_plan
-from testctl_rack import ansible
 
-ROOT = Path(__file__).parents[3]
-ROLE = ROOT / "playbooks" / "roles" / "nightly"
+from tests.playbooks import PLAYBOOKS, ROLES, ROOT, Done, play, run
+
+ROLE = ROLES / "nightly"
 WORKFLOWS = ROOT / ".github" / "workflows"
 
 
@@ -49,10 +48,9 @@ def test_the_unit_and_its_timer_are_well_formed(tmp_path: Path) -> None:
         text = rendered(template, nightly_checkout=str(tmp_path), nightly_influxdb_url=URL)
         (tmp_path / unit).write_text(text, encoding="utf-8")
     units = [str(path) for path in sorted(tmp_path.glob("testctl-nightly*.*"))]
-    done = subprocess.run([analyze, "verify", "--man=no", *units], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert run([analyze, "verify", "--man=no", *units]) == Done(0, "")
     when = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))["nightly_when"]
-    assert subprocess.run([analyze, "calendar", when], capture_output=True, check=False).returncode == 0
+    assert run([analyze, "calendar", when]).code == 0
 
 
 def test_the_unit_calls_the_command_as_it_is() -> None:
@@ -114,36 +112,27 @@ REFUSED = [
 ]
 
 
-@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 @pytest.mark.parametrize(("name", "value", "want"), REFUSED)
 def test_what_would_fail_every_night_is_refused(tmp_path: Path, name: str, value: str | list[str], want: str) -> None:
     program = tmp_path / ".venv" / "bin" / "testctl"
     program.parent.mkdir(parents=True)
     program.symlink_to("/bin/true")
-    code, said = played(tmp_path, {name: value}, "systemd")
-    assert code == 2, said
-    assert want in said
-    assert "secret" not in said
+    done = checked(tmp_path, {name: value}, "systemd")
+    assert done.code == 2, done.said
+    assert want in done.in_one_line
+    assert "secret" not in done.said
 
 
-def played(where: Path, more: dict[str, Any], service_mgr: str) -> tuple[int, str]:
+def checked(where: Path, more: dict[str, Any], service_mgr: str) -> Done:
     """The playbook in check mode."""
-    found = ansible.program("ansible-playbook")
-    assert found is not None
-    argv = [str(found), "-i", str(ROOT / "inventory" / "rack-example"), str(ROOT / "playbooks" / "nightly.yml")]
     given = {"ansible_facts": {"service_mgr": service_mgr}, "nightly_checkout": str(where), **more}
-    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": str(where),
-           "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(where)}  # fmt: skip
-    done = subprocess.run(
-        [*argv, "--check", "-e", json.dumps(given)], capture_output=True, text=True, check=False, env=env
-    )
-    return done.returncode, " ".join(done.stdout.split())
+    return play("-i", "inventory/rack-example", str(PLAYBOOKS / "nightly.yml"), "--check", "-e", json.dumps(given))
 
 
-@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_the_playbook_says_what_is_missing_in_check_mode(tmp_path: Path) -> None:
-    code, said = played(tmp_path, {}, "runit")
-    assert code == 2
+    done = checked(tmp_path, {}, "runit")
+    said = done.in_one_line
+    assert done.code == 2
     assert "want systemd, which starts the nightly run; got runit" in said
     checkout = "nightly_checkout: want a checkout that is set up (make setup)"
     assert f"{checkout}; got {tmp_path}, which has no .venv/bin/testctl" in said

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every playbook keeps to, and what those say that are called without an inventory, or with a misspelt one."""
+"""What every playbook keeps to, and what those say that are called with a misspelt inventory."""
 
 from __future__ import annotations
 
 import base64
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
-ROLES = ROOT / "playbooks" / "roles"
+from tests.playbooks import PLAYBOOKS, ROLES, ROOT, play, play_here
 
 
 def tasks(found: Any) -> Iterator[dict[str, Any]]:
@@ -33,7 +28,7 @@ def tasks(found: Any) -> Iterator[dict[str, Any]]:
 def test_root_follows_no_link_where_it_gives_files_away() -> None:
     """A task with an owner other than root follows no link; directories are made by the role service_directories."""
     wrong, seen = [], 0
-    for path in sorted((ROOT / "playbooks").rglob("*.yml")):
+    for path in sorted(PLAYBOOKS.rglob("*.yml")):
         for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))):
             for given in task.values():
                 if not isinstance(given, dict) or given.get("owner", "root") == "root":
@@ -47,26 +42,6 @@ def test_root_follows_no_link_where_it_gives_files_away() -> None:
     assert seen >= 2
 
 
-def deploy(*words: str, config: str = "") -> tuple[int, str]:
-    env = os.environ | {"ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), *words]
-    done = subprocess.run(
-        argv, cwd=ROOT / config, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        timeout=300,
-    )  # fmt: skip
-    return done.returncode, done.stdout
-
-
-@pytest.mark.parametrize(
-    ("where", "name"), [("", "deploy.yml"), ("", "playbooks/deploy.yml"), ("playbooks", "deploy.yml")]
-)
-def test_without_an_inventory(where: str, name: str) -> None:
-    code, output = deploy(name, config=where)
-    assert code != 0
-    assert "want an inventory with hosts in group testctl_hosts; got none: give it with -i" in output
-    assert "ansible-playbook -i INVENTORY deploy.yml; inventory/rack-example is an example" in output
-
-
 @pytest.mark.parametrize("playbook", ["deploy.yml", "playbooks/check.yml"])
 @pytest.mark.parametrize("group", ["testctl_hosts", "testctl_switches", "testctl_controller"])
 def test_a_misspelt_or_missing_group_is_refused_before_any_host_is_contacted(
@@ -77,19 +52,19 @@ def test_a_misspelt_or_missing_group_is_refused_before_any_host_is_contacted(
     hosts = inventory / "hosts.yaml"
     text = hosts.read_text(encoding="utf-8")
     hosts.write_text(text.replace(f"{group}:", f"{group}x:"), encoding="utf-8")
-    code, output = deploy(playbook, "-i", str(inventory))
-    assert code != 0
-    assert f"group {group}x: want a group of testctl's, testctl_hosts, testctl_switches," in " ".join(output.split())
+    done = play(playbook, "-i", str(inventory))
+    assert done.code != 0
+    assert f"group {group}x: want a group of testctl's, testctl_hosts, testctl_switches," in done.in_one_line
     hosts.write_text(text.replace(f"{group}:", "others:"), encoding="utf-8")
-    code, output = deploy(playbook, "-i", str(inventory))
-    assert code != 0
+    done = play(playbook, "-i", str(inventory))
+    assert done.code != 0
     wanted = f"want an inventory with hosts in group {group}; got none: give it with -i, as in ansible-playbook -i "
-    assert f"{wanted}INVENTORY {playbook}" in " ".join(output.split())
+    assert f"{wanted}INVENTORY {playbook}" in done.in_one_line
 
 
 def test_the_example_of_a_night_in_the_lab_comes_as_far_as_systemd() -> None:
-    code, output = deploy("playbooks/nightly.yml", "-i", "inventory/nightly-example", "--check")
-    assert code == 0 or "want systemd" in output, output
+    done = play("playbooks/nightly.yml", "-i", "inventory/nightly-example", "--check")
+    assert done.code == 0 or "want systemd" in done.said, done.said
 
 
 def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: Path) -> None:
@@ -98,12 +73,12 @@ def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: P
     hosts = inventory / "hosts.yaml"
     text = hosts.read_text(encoding="utf-8").replace("testctl_ports:", "testctl_port:")
     hosts.write_text(text.replace("testctl_device: ens2f0 #", "testctl_devise: ens2f0 #"), encoding="utf-8")
-    code, output = deploy("deploy.yml", "-i", str(inventory))
-    assert code != 0
-    assert "alpha: testctl_devise: want a variable of testctl's; did you mean testctl_device?" in output
-    assert "s1: testctl_port: want a variable of testctl's; did you mean testctl_ports?" in output
-    assert "unreachable=0" in output
-    assert "alpha  " not in output, "no host has a line of the recap"
+    done = play("deploy.yml", "-i", str(inventory))
+    assert done.code != 0
+    assert "alpha: testctl_devise: want a variable of testctl's; did you mean testctl_device?" in done.said
+    assert "s1: testctl_port: want a variable of testctl's; did you mean testctl_ports?" in done.said
+    assert "unreachable=0" in done.said
+    assert "alpha  " not in done.said, "no host has a line of the recap"
 
 
 @pytest.mark.parametrize(
@@ -114,14 +89,10 @@ def test_a_misspelt_variable_is_refused_before_any_host_is_contacted(tmp_path: P
     ],
 )  # fmt: skip
 def test_a_package_from_a_network_has_a_checksum(tmp_path: Path, package: str, checksum: str) -> None:
-    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false, roles: [grafana]}\n", encoding="utf-8")
-    given = {"grafana_package": package, "grafana_checksum": checksum, "ansible_facts": {"service_mgr": "systemd"},
-             "ansible_python_interpreter": sys.executable}  # fmt: skip
-    code, output = deploy(
-        str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "--check", "-e", json.dumps(given)
-    )
-    assert code != 0
-    assert "want for grafana_package an https:// address and its grafana_checksum" in output
+    given = {"grafana_package": package, "grafana_checksum": checksum, "ansible_facts": {"service_mgr": "systemd"}}
+    done = play_here(tmp_path, [{"roles": ["grafana"]}], "--check", **given)
+    assert done.code != 0
+    assert "want for grafana_package an https:// address and its grafana_checksum" in done.said
 
 
 def kernel_entries(*releases: str) -> str:
@@ -144,12 +115,11 @@ def test_grub_chooses_again_when_no_kernel_of_testctls_is_left(tmp_path: Path, l
         if "unkeep" in str(task.get("ansible.builtin.script"))
     )
     shown = {"ansible.builtin.debug": {"msg": "lets GRUB choose"}, "when": task["when"]}
-    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [shown]}]))
     menu = base64.b64encode(kernel_entries(*left).encode()).decode()
     given = {"kernel_menu": {"content": menu}, "kernel_releases": ["6.12.9-testctl-mine"]}
-    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
-    assert code == 0, output
-    assert ("lets GRUB choose" in output) == unkept
+    done = play_here(tmp_path, [{"tasks": [shown]}], **given)
+    assert done.code == 0, done.said
+    assert ("lets GRUB choose" in done.said) == unkept
 
 
 ADVANCED = "submenu 'Advanced' $menuentry_id_option 'gnulinux-advanced-01ab' {{\n{0}}}\n"
@@ -164,19 +134,16 @@ ADVANCED = "submenu 'Advanced' $menuentry_id_option 'gnulinux-advanced-01ab' {{\
     ],
 )  # fmt: skip
 def test_the_entry_of_a_kernel_is_found_where_the_menu_has_it(tmp_path: Path, menu: str, entry: str) -> None:
-    play = yaml.safe_load((ROOT / "playbooks" / "kernel.yml").read_text(encoding="utf-8"))[1]
-    of_menu = [task for task in play["tasks"] if task["name"] in ("Find the kernel's entry", "The menu has the kernel")]
+    kernel = yaml.safe_load((PLAYBOOKS / "kernel.yml").read_text(encoding="utf-8"))[1]["tasks"]
+    of_menu = [task for task in kernel if task["name"] in ("Find the kernel's entry", "The menu has the kernel")]
     shown = {"ansible.builtin.debug": {"msg": "entry={{ kernel_entry }}="}}
-    (tmp_path / "play.yml").write_text(
-        json.dumps([{"hosts": "all", "gather_facts": False, "tasks": [*of_menu, shown]}]), encoding="utf-8"
-    )
     given = {"kernel_menu": {"content": base64.b64encode(menu.encode()).decode()}, "kernel_release": "6.12.9"}
-    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
+    done = play_here(tmp_path, [{"tasks": [*of_menu, shown]}], **given)
     if entry:
-        assert f"entry={entry}=" in output, output
+        assert f"entry={entry}=" in done.said, done.said
     else:
-        assert "localhost: want Linux 6.12.9 in /boot/grub/grub.cfg; got none" in output
-    assert (code == 0) is bool(entry)
+        assert "localhost: want Linux 6.12.9 in /boot/grub/grub.cfg; got none" in done.said
+    assert (done.code == 0) is bool(entry)
 
 
 OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one boot' {\n}\n# testctl: end\n"
@@ -190,11 +157,9 @@ OWN, LEFT = "menuentry 'own' {\n}\n", "# testctl: begin\nmenuentry 'testctl: one
 def test_teardown_removes_the_entry_for_one_boot(tmp_path: Path, before: str, after: str | None) -> None:
     file = tmp_path / "custom.cfg"
     file.write_text(before, encoding="utf-8")
-    task = "{ansible.builtin.include_role: {name: agent, tasks_from: one_boot}}"
-    (tmp_path / "play.yml").write_text(f"- {{hosts: all, gather_facts: false, tasks: [{task}]}}\n", encoding="utf-8")
-    given = {"agent_grub": str(tmp_path), "ansible_python_interpreter": sys.executable}
-    code, output = deploy(str(tmp_path / "play.yml"), "-i", "localhost,", "-c", "local", "-e", json.dumps(given))
-    assert code == 0, output
+    task = {"ansible.builtin.include_role": {"name": "agent", "tasks_from": "one_boot"}}
+    done = play_here(tmp_path, [{"tasks": [task]}], agent_grub=str(tmp_path))
+    assert done.code == 0, done.said
     assert (file.read_text(encoding="utf-8") if file.exists() else None) == after
 
 

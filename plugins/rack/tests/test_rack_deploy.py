@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,31 +24,13 @@ from testctl_rack.placement import Placement
 
 from plugins.rack.tests.rack.abandoned import owned, remove_abandoned
 from tests.attacker import EVIL
+from tests.playbooks import PLAYBOOKS, ROOT, Done, play, run
 
-ROOT = Path(__file__).parents[3]
 MANAGEMENT = "198.18.77.0/24"  # of those for tests of networks; not the default
 ATTACKER = ROOT / "tests" / "attacker.py"
 EXPECTED = ("/tmp/.testctl-ansible", "/run/testctl-ansible", "/tmp/.ansible/tmp")
 """Directories that an attacker who knows Ansible makes before it does."""
 pytestmark = pytest.mark.alone
-
-
-@dataclass(frozen=True)
-class Done:
-    """A program's exit code and output."""
-
-    code: int
-    said: str
-
-
-def run(argv: list[str], timeout_s: float = 300.0) -> Done:
-    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8",
-           "ANSIBLE_NOCOLOR": "1"}  # fmt: skip
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        timeout=timeout_s, check=False, env=env, cwd=ROOT,
-    )  # fmt: skip
-    return Done(done.returncode, done.stdout)
 
 
 @dataclass(frozen=True)
@@ -67,8 +47,7 @@ class Rack:
         return run([str(ROOT / "plugins" / "rack" / "tools" / "rack"), what, "--state", str(self.state), *words])
 
     def play(self, name: str, *words: str) -> Done:
-        program = Path(sys.executable).with_name("ansible-playbook")
-        return run([str(program), "-i", str(self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words])
+        return play("-i", str(self.inventory), str(PLAYBOOKS / f"{name}.yml"), *words)
 
     def inside(self, name: str, *words: str) -> Done:
         """A command over SSH on one host, as Ansible reaches it."""
@@ -125,21 +104,6 @@ class Rack:
         options = [("grpc.ssl_target_name_override", called or name)]
         with grpc.secure_channel(self.hosts()[name]["testctl_listen"], credentials, options) as channel:
             return agent_pb2_grpc.AgentStub(channel).Describe(agent_pb2.DescribeRequest(), timeout=120.0)
-
-
-def recap(said: str) -> dict[str, dict[str, int]]:
-    """The counts of Ansible's closing lines, by host."""
-    lines = said.partition("PLAY RECAP")[2].splitlines()[1:]
-    found = [re.match(r"(\S+)\s+: (.*)", line) for line in lines]
-    return {
-        match[1]: {word: int(number) for word, number in re.findall(r"(\w+)=(\d+)", match[2])}
-        for match in found
-        if match
-    }
-
-
-def changed(said: str) -> dict[str, int]:
-    return {name: counts["changed"] for name, counts in recap(said).items()}
 
 
 @dataclass(frozen=True)
@@ -203,7 +167,7 @@ def rack(fresh: Rack, before: list[str]) -> Deployed:
     """The rack with its agents deployed, twice; after check mode, which changed nothing."""
     trial = fresh.play("deploy", "--check")
     assert trial.code == 0, trial.said
-    assert all(changed(trial.said)[name] > 0 for name in fresh.hosts()), "check mode says what would change"
+    assert all(trial.changed[name] > 0 for name in fresh.hosts()), "check mode says what would change"
     assert fresh.changes() == before
     with fresh.attacked("alpha") as attacks:
         first = fresh.play("deploy")
@@ -212,7 +176,7 @@ def rack(fresh: Rack, before: list[str]) -> Deployed:
     with fresh.attacked("alpha") as again:
         second = fresh.play("deploy")
     assert second.code == 0, second.said
-    assert set(changed(second.said).values()) == {0}, second.said
+    assert set(second.changed.values()) == {0}, second.said
     assert fresh.inside("beta", VICTIM).said == victim, "root followed a link of the agent's user"
     as_user(fresh, "beta", f"for folder in $({OWN}); do {BACK}; done")
     return Deployed(fresh.state, (attacks, again))
@@ -326,7 +290,7 @@ def test_a_deployment_that_was_interrupted_is_finished_by_the_next(rack: Rack) -
     done = rack.play("deploy", *limit, "-e", json.dumps(more))
     assert done.code == 0, done.said
     assert rack.inside("alpha", agent).said != before
-    assert changed(rack.play("deploy", *limit, "-e", json.dumps(more)).said)["alpha"] == 0
+    assert rack.play("deploy", *limit, "-e", json.dumps(more)).changed["alpha"] == 0
     assert rack.play("deploy", *limit).code == 0
 
 
@@ -342,7 +306,7 @@ def test_a_host_that_a_run_has_is_not_changed(rack: Rack) -> None:
             said = " ".join(done.said.split())
             assert done.code == 2
             assert re.search(r"alpha: want a machine that no run has; it is leased to ann since .*, for another", said)
-            assert changed(done.said)["alpha"] == 0
+            assert done.changed["alpha"] == 0
         assert rack.changes() == before
         assert rack.inside("alpha", runs).said == agent
         assert rack.inside("alpha", f"cat {remembered}").said == "old\n"
@@ -387,7 +351,7 @@ def test_deploying_again_starts_what_was_stopped(rack: Rack) -> None:
     """After the test above, which stopped alpha's agent."""
     done = rack.play("deploy", "--limit", "controller,alpha")
     assert done.code == 0, done.said
-    assert changed(done.said)["alpha"] == 1
+    assert done.changed["alpha"] == 1
     assert rack.describe("alpha", rack.state / "keys").name == "alpha"
 
 
@@ -405,4 +369,4 @@ def test_teardown_leaves_every_host_as_it_was(rack: Rack, before: list[str]) -> 
     assert rack.changes() == before
     again = rack.play("teardown")
     assert again.code == 0, again.said
-    assert set(changed(again.said).values()) == {0}
+    assert set(again.changed.values()) == {0}

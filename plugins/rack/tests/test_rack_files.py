@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import jinja2
@@ -22,13 +21,12 @@ from testctl_agent.cc import shared
 from testctl_agent.collect import _clock_state
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_agent.switch import physical_ports
-from testctl_rack import ansible, wheelhouse
+from testctl_rack import wheelhouse
 
-ROOT = Path(__file__).parents[3]
-ROLE = ROOT / "playbooks" / "roles" / "agent"
-needs_ansible = pytest.mark.skipif(
-    ansible.program("ansible-inventory") is None, reason="ansible-inventory is not installed"
-)
+from tests.cli_commands import call
+from tests.playbooks import PLAYBOOKS, PROGRAM, ROLES, ROOT, Done, run
+
+ROLE = ROLES / "agent"
 
 
 @given(hosts=st.integers(2, 16))
@@ -80,52 +78,41 @@ def test_the_inventory_has_what_the_example_has(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@needs_ansible
 def test_a_dry_run_of_the_example_says_who_is_who_and_reaches_nobody(tmp_path: Path) -> None:
     """Nobody: there is no certificate to call anybody with, and the addresses are those of documentation."""
-
-    def planned(plan: Path) -> subprocess.CompletedProcess[str]:
-        argv = [sys.executable, "-m", "testctl.cli.main", "plan", str(plan)]
-        argv += ["--testbed", str(ROOT / "inventory" / "rack-example")]
-        return subprocess.run(argv, capture_output=True, text=True, check=False)
-
-    done = planned(ROOT / "plans" / "rack.yaml")
-    assert (done.returncode, done.stderr) == (0, "")
+    example = ("--testbed", str(ROOT / "inventory" / "rack-example"))
+    done = call(tmp_path, "plan", str(ROOT / "plans" / "rack.yaml"), *example)
+    assert done.stderr == ""
     assert "rack-example: sender is alpha, receiver is beta, switch is s1" in done.stdout
     wider = tmp_path / "wider.yaml"
     wider.write_text("topology: star\nflows: {f: h1 -> h2}\ntuples: [[f, duration, 1s]]\n", encoding="utf-8")
-    done = planned(wider)
-    assert done.returncode == 2
-    assert "the plan's topology does not fit" in done.stderr
+    assert "the plan's topology does not fit" in call(tmp_path, "plan", str(wider), *example, code=2).stderr
 
 
-@needs_ansible
+def finds_settings(where: Path, *words: str) -> Done:
+    """ansible-playbook, which finds its settings in the working directory."""
+    return run(["env", "--unset=ANSIBLE_CONFIG", PROGRAM, *words], cwd=where)
+
+
 @pytest.mark.parametrize("where", [".", "playbooks"])
-@pytest.mark.parametrize("inventory", ["localhost,", "{}\n", "inventory/nowhere"])
+@pytest.mark.parametrize("inventory", ["", "localhost,", "{}\n", "inventory/nowhere"])
 def test_a_deployment_to_nobody_fails(where: str, inventory: str, tmp_path: Path) -> None:
-    """Ansible alone would skip every play and end with 0.  The settings are found in the working directory."""
-    found = ansible.program("ansible-playbook")
-    assert found is not None
-    env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
+    """Ansible alone would skip every play and end with 0."""
     if inventory == "{}\n":
         (tmp_path / "hosts.yaml").write_text(inventory)
         inventory = str(tmp_path / "hosts.yaml")
-    argv = [str(found), "-i", inventory, os.path.relpath(ROOT / "playbooks" / "deploy.yml", ROOT / where)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT / where)
-    assert done.returncode != 0, done.stdout
+    words = ["-i", inventory] if inventory else []
+    done = finds_settings(ROOT / where, *words, os.path.relpath(PLAYBOOKS / "deploy.yml", ROOT / where))
+    assert done.code != 0, done.said
     got = f"{ROOT / where / inventory} is no file or directory" if "nowhere" in inventory else "got none"
-    assert f"want an inventory with hosts in group testctl_hosts; {got}: give it with -i" in done.stdout
+    assert f"want an inventory with hosts in group testctl_hosts; {got}: give it with -i" in done.said
+    assert "ansible-playbook -i INVENTORY deploy.yml; inventory/rack-example is an example" in done.said
 
 
-@needs_ansible
 def test_a_dry_run_of_the_example_needs_no_settings_in_the_environment() -> None:
-    found = ansible.program("ansible-playbook")
-    assert found is not None
-    env = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"} | {"LC_ALL": "C.UTF-8"}
-    argv = [str(found), "-i", "inventory/rack-example", "playbooks/deploy.yml", "--list-tasks"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert "host_agent" in done.stdout
+    done = finds_settings(ROOT, "-i", "inventory/rack-example", "playbooks/deploy.yml", "--list-tasks")
+    assert done.code == 0, done.said
+    assert "host_agent" in done.said
 
 
 def test_the_settings_of_the_root_are_those_of_the_playbooks() -> None:
@@ -170,20 +157,25 @@ def test_a_package_that_is_not_pinned_is_named() -> None:
         wheelhouse.pins(text, ["a", "d"])
 
 
-def test_the_systemd_unit_is_well_formed(tmp_path: Path) -> None:
-    analyze = shutil.which("systemd-analyze")
-    if analyze is None:
+@pytest.fixture
+def unit(tmp_path: Path) -> Path:
+    """The agent's unit, of a program that does nothing."""
+    if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     known = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
     template = jinja2.Template((ROLE / "templates" / "unit.service.j2").read_text(encoding="utf-8"))
-    unit = tmp_path / "testctl-agent.service"
+    made = tmp_path / "testctl-agent.service"
     text = template.render({**known, "agent_home": str(tmp_path), "inventory_hostname": "alpha"})
-    unit.write_text(text + "\n", encoding="utf-8")
+    made.write_text(text + "\n", encoding="utf-8")
     program = tmp_path / "venv" / "bin" / "testctl-agent"
     program.parent.mkdir(parents=True)
     program.symlink_to("/bin/true")
-    done = subprocess.run([analyze, "verify", "--man=no", str(unit)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    return made
+
+
+def test_the_systemd_unit_is_well_formed(unit: Path) -> None:
+    assert run(["systemd-analyze", "verify", "--man=no", str(unit)]) == Done(0, "")
+    text = unit.read_text(encoding="utf-8")
     assert "User=testctl\n" in text
     assert "AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW" in text
 
@@ -198,20 +190,12 @@ def test_the_unit_filters_no_call_that_the_agent_makes() -> None:
     assert [Path(f"/run/{one}") for one in set_to["RuntimeDirectory"].split()] == folders
 
 
-def test_the_unit_is_exposed_less_than_most(tmp_path: Path) -> None:
+def test_the_unit_is_exposed_less_than_most(unit: Path) -> None:
     """As systemd-analyze counts it, 0 to 10; what is missing to less are the capabilities it needs."""
-    analyze = shutil.which("systemd-analyze")
-    if analyze is None:
-        pytest.skip("systemd-analyze is not installed")
-    known = yaml.safe_load((ROLE / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    template = jinja2.Template((ROLE / "templates" / "unit.service.j2").read_text(encoding="utf-8"))
-    unit = tmp_path / "testctl-agent.service"
-    unit.write_text(template.render({**known, "inventory_hostname": "alpha"}) + "\n", encoding="utf-8")
-    argv = [analyze, "security", "--no-pager", "--offline=true", "--threshold=31", str(unit)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if "unrecognized option" in done.stderr:
+    done = run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=31", str(unit)])
+    if "unrecognized option" in done.said:
         pytest.skip("systemd-analyze security has no --offline (systemd 249 or earlier)")
-    assert done.returncode == 0, done.stdout
+    assert done.code == 0, done.said
 
 
 def test_the_documented_capabilities_are_those_deployed() -> None:

@@ -16,11 +16,11 @@ import yaml
 from testctl_agent.params import others
 from testctl_agent.spec.errors import TestbedError
 from testctl_agent.system import identity
-from testctl_rack import ansible, wheelhouse
+from testctl_rack import wheelhouse
 
 from agents.tests.system.made_up import BACKENDS, write
+from tests.playbooks import PLAYBOOKS, ROLES, ROOT, Done, play
 
-ROOT = Path(__file__).parents[3]
 WANTED = [("tofino", ()), ("", ("trex", "tgen")), ("ebpf", ())]
 
 
@@ -105,7 +105,7 @@ def test_unpacking_leaves_nothing_of_an_earlier_version(agents: Path, tmp_path: 
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("earlier", encoding="utf-8")
     (tmp_path / wheelhouse.ARCHIVE).symlink_to(agents / wheelhouse.ARCHIVE)
-    tasks = yaml.safe_load((ROOT / "playbooks/roles/agent/tasks/install.yml").read_text(encoding="utf-8"))
+    tasks = yaml.safe_load((ROLES / "agent/tasks/install.yml").read_text(encoding="utf-8"))
     steps = next(task["block"] for task in tasks if "block" in task)
     command, key = (next(step for step in steps if "Unpack" in step["name"]), "ansible.builtin.command")
     subprocess.run([word.replace("{{ agent_home }}", str(tmp_path)) for word in command[key]["argv"]], check=True)
@@ -129,53 +129,46 @@ PLAY = """
 """
 
 
-@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_the_agent_of_a_tofino_gets_the_addresses_that_it_needs(tmp_path: Path) -> None:
     sde, out = tmp_path / "sde", tmp_path / "environment"
     packages = sde / "lib" / "python3.8" / "site-packages" / "tofino"
     packages.mkdir(parents=True)
     (packages / "bfrt_grpc").mkdir()
-    roles = ROOT / "playbooks" / "roles"
     words = {
         "testctl_listen": "192.0.2.10:7400", "testctl_keys": "keys", "testctl_ports": {}, "testctl_backend": "tofino",
-        "template": str(roles / "agent" / "templates" / "environment.j2"), "out": str(out),
+        "template": str(ROLES / "agent" / "templates" / "environment.j2"), "out": str(out),
         "ansible_python_interpreter": sys.executable,
     }  # fmt: skip
     rack = {"testctl_hosts": {}, "testctl_switches": {"hosts": {"s1": words}}}
     (tmp_path / "hosts.yaml").write_text(yaml.safe_dump(rack))
     (tmp_path / "play.yml").write_text(PLAY)
-    env = os.environ | {"ANSIBLE_ROLES_PATH": str(roles), "ANSIBLE_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
-    argv = [str(ansible.program("ansible-playbook")), "-i", "hosts.yaml", "play.yml"]
 
-    def play(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*argv, *more], capture_output=True, text=True, check=False, env=env, cwd=tmp_path)
+    def played(*variables: str) -> Done:
+        given = [word for variable in variables for word in ("-e", variable)]
+        return play("-i", "hosts.yaml", "play.yml", *given, cwd=tmp_path)
 
-    said = play()
-    assert said.returncode == 2, said.stdout
-    assert "s1: want for the back end tofino testctl_bfrt, such as 127.0.0.1:50052, and testctl_sde" in said.stdout
-    given = ("-e", "testctl_bfrt=127.0.0.1:50052", "-e")
-    said = play(*given, f"testctl_sde={tmp_path}/other")
-    assert f"s1: want {tmp_path}/other/lib/python3*/site-packages/tofino; there is none" in said.stdout
-    said = play(*given, f"testctl_sde={sde}")
-    assert said.returncode == 0, said.stdout
+    done = played()
+    assert done.code == 2, done.said
+    assert "s1: want for the back end tofino testctl_bfrt, such as 127.0.0.1:50052, and testctl_sde" in done.said
+    address = "testctl_bfrt=127.0.0.1:50052"
+    done = played(address, f"testctl_sde={tmp_path}/other")
+    assert f"s1: want {tmp_path}/other/lib/python3*/site-packages/tofino; there is none" in done.said
+    done = played(address, f"testctl_sde={sde}")
+    assert done.code == 0, done.said
     lines = out.read_text().splitlines()
     assert lines[-2:] == ["TESTCTL_BFRT=127.0.0.1:50052", f"PYTHONPATH={packages}"]
 
 
-@pytest.mark.skipif(ansible.program("ansible-playbook") is None, reason="ansible-playbook is not installed")
 def test_a_deployment_names_the_machine_whose_word_nobody_knows(tmp_path: Path) -> None:
     rack = yaml.safe_load((ROOT / "inventory" / "rack-example" / "hosts.yaml").read_text(encoding="utf-8"))
     hosts, switches = rack["testctl_hosts"]["hosts"], rack["testctl_switches"]["hosts"]
     hosts["beta"]["testctl_generators"] = ["trex", "netperf"]
     switches["s1"]["testctl_backend"] = "tofino"
     (tmp_path / "hosts.yaml").write_text(yaml.safe_dump(rack), encoding="utf-8")
-    program = ansible.program("ansible-playbook")
-    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8"}
-    argv = [str(program), "-i", str(tmp_path / "hosts.yaml"), str(ROOT / "playbooks" / "deploy.yml")]
-    argv += ["-e", f"testctl_keys={tmp_path / 'keys'}", "-e", f"testctl_wheelhouse={tmp_path / 'agents'}"]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env)
-    assert done.returncode == 2, done.stdout
+    given = ["-e", f"testctl_keys={tmp_path / 'keys'}", "-e", f"testctl_wheelhouse={tmp_path / 'agents'}"]
+    done = play("-i", str(tmp_path / "hosts.yaml"), str(PLAYBOOKS / "deploy.yml"), *given)
+    assert done.code == 2, done.said
     # A daemon runs no commands, whatever its configuration.
     known = ", ".join(word for word in others.generator().schema()["enum"] if word != "command")
-    assert f"beta: testctl_generators: want one of {known}; got 'netperf'" in done.stdout
+    assert f"beta: testctl_generators: want one of {known}; got 'netperf'" in done.said
     assert not (tmp_path / "agents").exists()

@@ -17,7 +17,7 @@ import pytest
 from machine_rack import image, network
 from machine_rack import rack as tool
 
-from plugins.rack.tests.machines.machines import MANAGEMENT, Machines, changed
+from plugins.rack.tests.machines.machines import MANAGEMENT, Machines
 
 ALL = os.environ.get("TESTCTL_MACHINES") == "all"
 CI = ("test_rack_of_machines.py", "test_unit.py")
@@ -110,5 +110,5 @@ def rack(up: Machines, before: dict[str, list[str]]) -> Machines:
     if ALL:
         second = up.play("deploy")
         assert second.code == 0, second.said
-        assert set(changed(second.said).values()) == {0}, second.said
+        assert set(second.changed.values()) == {0}, second.said
     return up

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -18,13 +17,15 @@ import grpc
 import yaml
 from machine_rack import network
 from machine_rack.plan import MachineRack, load
+from simulated_rack.changes import BACKUPS
 from testctl_agent.daemon import LEASE_KEY
 from testctl_agent.daemon import agent_pb2 as pb
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import read_rack
 from testctl_rack.mtls import open_channel, read_keys
 
-ROOT = Path(__file__).parents[4]
+from tests.playbooks import PLAYBOOKS, ROOT, Done, play, run
+
 MANAGEMENT = "198.18.79.0/24"  # of those for tests of networks; not the default
 FILES = (
     "find / -xdev ( -path /proc -o -path /sys -o -path /run -o -path /tmp -o -path /var/tmp -o -path /var/log"
@@ -33,30 +34,6 @@ FILES = (
     " -o -type d -printf '%p %M %u %g\\n'"
 )
 """Files of a machine with mode, owner, size and what a link leads to; not those that change by themselves."""
-
-BACKUPS = {
-    *(f"/etc/{name}-" for name in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")),
-    "/etc/.pwd.lock",
-}
-"""useradd and userdel leave them, with what was there before."""
-
-
-@dataclass(frozen=True)
-class Done:
-    """A program's exit code and output."""
-
-    code: int
-    said: str
-
-
-def run(argv: list[str], timeout_s: float = 1500.0, **environment: str) -> Done:
-    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "LC_ALL": "C.UTF-8",
-           "ANSIBLE_NOCOLOR": "1", "COLUMNS": "200", **environment}  # fmt: skip
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s,
-        check=False, env=env, cwd=ROOT,
-    )  # fmt: skip
-    return Done(done.returncode, done.stdout)
 
 
 @dataclass
@@ -79,10 +56,7 @@ class Machines:
         return run([str(ROOT / "plugins" / "rack" / "tools" / "rack"), what, *words, "--state", str(self.state)])
 
     def play(self, name: str, *words: str, inventory: Path | None = None) -> Done:
-        program = Path(sys.executable).with_name("ansible-playbook")
-        return run(
-            [str(program), "-i", str(inventory or self.inventory), str(ROOT / "playbooks" / f"{name}.yml"), *words]
-        )
+        return play("-i", str(inventory or self.inventory), str(PLAYBOOKS / f"{name}.yml"), *words)
 
     def ssh(self, name: str, *words: str, timeout_s: float = 120.0) -> Done:
         """A command on a machine, as Ansible reaches it."""
@@ -125,12 +99,12 @@ class Machines:
 
     def attest(self, name: str) -> dict[str, str]:
         with self.channel(name) as channel:
-            return dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
+            return dict(Stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
 
     def clock_state(self, name: str) -> dict[str, Any]:
         """What keeps a machine's clock, as its agent reports it."""
         with self.channel(name) as channel:
-            stub = new_stub(channel)
+            stub = Stub(channel)
             lease = stub.Acquire(pb.AcquireRequest(holder="a test", lifetime_ns=60 * 10**9), timeout=60)
             sent = {"metadata": [(LEASE_KEY, lease.token)], "timeout": 60}
             request = pb.StartRequest(task="clock", kind="collector", name="clock")
@@ -224,10 +198,3 @@ def eventually(true: Callable[[], bool], what: str, timeout_s: float = 900.0, pa
         if time.monotonic() > until:
             raise AssertionError(f"{what}: not within {timeout_s:g} s")
         time.sleep(pause_s)
-
-
-def changed(said: str) -> dict[str, int]:
-    """How many tasks of a playbook changed something, by host."""
-    lines = said.partition("PLAY RECAP")[2].splitlines()[1:]
-    found = [re.match(r"(\S+)\s+:.* changed=(\d+)", line) for line in lines]
-    return {match[1]: int(match[2]) for match in found if match}

@@ -36,7 +36,7 @@ KERNEL = SHORT + '  - [hosts, kernel, ["6.12", NAME]]\n'
 
 
 @contextmanager
-def unchanged(rack: Machines, *names: str) -> Iterator[None]:
+def unchanged(rack: Machines) -> Iterator[None]:
     """Every machine answers before and afterwards, is as before, and a run passes."""
     rack.answers()
     before = {one.name: rack.attest(one.name) for one in rack.rack.machines}

@@ -19,14 +19,10 @@ import yaml
 from testctl.lab.built import kernel_for
 from testctl.system.checkout import cache_dir
 
-from plugins.rack.tests.machines.machines import ROOT, Machines, changed, eventually
+from plugins.rack.tests.machines.machines import Machines, eventually
+from tests.playbooks import ROOT
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.machines,
-    pytest.mark.timeout(3600),
-    pytest.mark.flaky(reruns=0),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(3600), pytest.mark.flaky(reruns=0)]
 WHERE = "alpha"
 CHECKOUT, CACHE = "/srv/testctl", "/var/lib/testctl-nightly/cache"
 MEMORY_MB = 3072
@@ -128,7 +124,7 @@ def test_the_timer_fires_and_the_run_is_in_influxdb(up: Machines, controller: Pa
     assert done.code == 0, done.said
     again = up.play("nightly", *words, inventory=controller)
     assert again.code == 0, again.said
-    assert set(changed(again.said).values()) == {0}, again.said
+    assert set(again.changed.values()) == {0}, again.said
 
     def uploaded() -> bool:
         return "batches written" in up.ssh(WHERE, f"journalctl --output=cat --unit={UPLOAD}").said

@@ -13,14 +13,10 @@ from testctl.lab.source import tarball_of
 from testctl_agent.spec.errors import TestbedError
 from testctl_rack import host_kernel
 
-from plugins.rack.tests.machines.machines import Machines, run
+from plugins.rack.tests.machines.machines import Machines
+from tests.playbooks import run
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.machines,
-    pytest.mark.timeout(3600),
-    pytest.mark.flaky(reruns=0),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(3600), pytest.mark.flaky(reruns=0)]
 CONFIG = Path(__file__).with_name("minimal.config")
 SWEEP = """
 about: a flow on the host's kernel and on one's own

@@ -12,14 +12,10 @@ import pytest
 import yaml
 
 from plugins.rack.tests.machines.conftest import ALL, ONE
-from plugins.rack.tests.machines.machines import ROOT, Machines
+from plugins.rack.tests.machines.machines import Machines
+from tests.playbooks import ROLES
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.machines,
-    pytest.mark.timeout(1800),
-    pytest.mark.flaky(reruns=0),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 UNIT = "testctl-agent.service"
 SWEEP = """
 about: a flow on two kernels, over the eBPF switch
@@ -48,7 +44,7 @@ tuples:
 
 def test_the_unit_runs(rack: Machines) -> None:
     """It is enabled, journald has its lines, its capabilities are those of the role, and systemd rates it."""
-    defaults = yaml.safe_load((ROOT / "playbooks/roles/agent/defaults/main.yml").read_text(encoding="utf-8"))
+    defaults = yaml.safe_load((ROLES / "agent/defaults/main.yml").read_text(encoding="utf-8"))
     for machine in rack.rack.machines:
         assert rack.ssh(machine.name, "systemctl", "is-enabled", UNIT).said == "enabled\n"
         assert rack.ssh(machine.name, "systemctl", "is-active", UNIT).said == "active\n"

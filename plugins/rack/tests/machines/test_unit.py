@@ -24,12 +24,7 @@ sed -e 's/^Type=notify/Type=oneshot/; /^Restart=/d' \\
     -e 's#^RuntimeDirectory=.*#RuntimeDirectory=testctl-taken#' {UNITS}/{UNIT} >{UNITS}/taken.service
 systemctl daemon-reload && systemctl start taken.service && cat {STATE}/taken.json
 """
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.machines,
-    pytest.mark.timeout(1800),
-    pytest.mark.flaky(reruns=0),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.machines, pytest.mark.timeout(1800), pytest.mark.flaky(reruns=0)]
 
 
 def done(rack: Machines, command: str) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,9 +20,9 @@ from testctl_rack.placement import Placement
 from testctl_rack.reservation import Reservation
 
 from plugins.rack.tests.rack.bed import Bed
+from tests.playbooks import play
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture
@@ -151,27 +150,18 @@ def test_a_playbook_refuses_a_machine_that_a_run_has(rack: Rack, tmp_path: Path,
     (tmp_path / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": given}}), encoding="utf-8")
     task = {"ansible.builtin.include_role": {"name": name, "tasks_from": tasks, "apply": {"check_mode": True}}}
     after = {"ansible.builtin.debug": {"msg": "changes {{ inventory_hostname }}"}}
-    play = [{"hosts": "all", "gather_facts": False, "tasks": [task, after]}]
-    (tmp_path / "play.yml").write_text(json.dumps(play), encoding="utf-8")
+    plays = [{"hosts": "all", "gather_facts": False, "tasks": [task, after]}]
+    (tmp_path / "play.yml").write_text(json.dumps(plays), encoding="utf-8")
+    words = ("-i", str(tmp_path / "hosts.json"), str(tmp_path / "play.yml"))
     alone = {"alpha": rack.machines["alpha"]}
     with RemoteAgents(replace(rack, machines=alone), Placement(alone), "ann"):
-        code, said = played(tmp_path)
-        assert code == 2
+        done = play(*words)
+        said = done.in_one_line
+        assert done.code == 2
         assert "alpha: want a machine that no run has; it is leased to ann since" in said
         assert "beta: want a machine that no run has" not in said
         assert "changes alpha" not in said
         assert ("changes beta" in said) == (name == "agent")
-        code, said = played(tmp_path, "-e", "agent_despite_lease=true")
-        assert "want a machine that no run has" not in said
-        assert ("changes alpha" in said) == (code == 0) == (name == "agent"), said
-
-
-def played(place: Path, *words: str) -> tuple[int, str]:
-    env = os.environ | {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1",
-                        "ANSIBLE_ROLES_PATH": str(ROOT / "playbooks" / "roles"), "LC_ALL": "C.UTF-8"}  # fmt: skip
-    argv = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(place / "hosts.json"), *words]
-    done = subprocess.run(
-        [*argv, str(place / "play.yml")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-        env=env, timeout=300,
-    )  # fmt: skip
-    return done.returncode, " ".join(done.stdout.split())
+        done = play(*words, "-e", "agent_despite_lease=true")
+        assert "want a machine that no run has" not in done.in_one_line
+        assert ("changes alpha" in done.said) == (done.code == 0) == (name == "agent"), done.said

@@ -14,7 +14,7 @@ from testctl_agent.spec.errors import TestbedError
 from simulated_rack import hosts, network
 from simulated_rack.host_init import OVERLAID, layers
 
-_BACKUPS = {
+BACKUPS = {
     *(f"/etc/{name}-" for name in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid")),
     "/etc/.pwd.lock",
 }
@@ -46,7 +46,7 @@ def _files(folder: Path) -> Iterator[str]:
         upper = layers(folder, place)[0]
         for path in sorted(upper.rglob("*")):
             name = Path(place) / path.relative_to(upper)
-            if str(name) not in _BACKUPS and _differs(path, name):
+            if str(name) not in BACKUPS and _differs(path, name):
                 yield f"file {name}"
     yield from (f"file /root/{path.relative_to(folder / 'root')}" for path in sorted((folder / "root").rglob("*")))
 
