@@ -64,7 +64,7 @@ def agents(monkeypatch: pytest.MonkeyPatch) -> dict[str, Agent]:
     monkeypatch.setenv(leased_agents.LEASE, "1")
     monkeypatch.setattr(leased_agents, "read_keys", lambda _: None)
     monkeypatch.setattr(leased_agents, "open_channel", lambda machine, _: Channel(machine))
-    monkeypatch.setattr(leased_agents, "new_stub", lambda channel: made[channel.name])
+    monkeypatch.setattr(leased_agents, "Stub", lambda channel: made[channel.name])
     return made
 
 

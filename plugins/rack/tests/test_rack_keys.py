@@ -13,7 +13,7 @@ import pytest
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon.auth import requests
 from testctl_rack import pki
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine
 from testctl_rack.mtls import open_channel, read_keys
 
@@ -83,5 +83,5 @@ def test_the_controllers_are_not(caller: Caller) -> None:
 def test_the_controller_refuses_whom_it_did_not_ask_for(folder: Path, listen: str, name: str, place: str) -> None:
     with open_channel(Machine(name, "host", listen), read_keys(folder / place)) as channel:
         with pytest.raises(grpc.RpcError) as refused:
-            new_stub(channel).Describe(pb.DescribeRequest(), timeout=120)
+            Stub(channel).Describe(pb.DescribeRequest(), timeout=120)
         assert refused.value.code() == grpc.StatusCode.UNAVAILABLE

@@ -13,7 +13,7 @@ from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon.boot_notes import BOOT, WAS
 from testctl_agent.spec.errors import TestbedError
 
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.leased_agents import CLOCK_NS, offset, seconds
 from testctl_rack.mtls import describe, explain, look, open_channel, read_keys
@@ -72,7 +72,7 @@ class Booted:
 
     def _ask(self, machine: Machine, what: Any) -> Any:
         with open_channel(machine, self._keys) as channel:
-            return what(new_stub(channel))
+            return what(Stub(channel))
 
     def await_boots(
         self, machines: Mapping[str, Machine], before: Mapping[str, str], limit_s: float

@@ -52,7 +52,3 @@ class Stub:
 
     def __getattr__(self, method: str) -> Any:
         return self._calls[method]
-
-
-def new_stub(channel: grpc.Channel) -> Any:
-    return Stub(channel)

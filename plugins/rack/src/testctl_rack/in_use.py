@@ -15,7 +15,7 @@ from testctl.system.say import say
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine
 from testctl_rack.mtls import ANSWER_S, open_channel, read_keys
 from testctl_rack.reservation import FREE, described
@@ -28,7 +28,7 @@ def in_use(machine: Machine, keys: Path) -> str:
     """
     try:
         with open_channel(machine, read_keys(keys)) as channel:
-            user = described(new_stub(channel).Queue(pb.QueueRequest(), timeout=ANSWER_S))
+            user = described(Stub(channel).Queue(pb.QueueRequest(), timeout=ANSWER_S))
     except grpc.RpcError:
         return ""
     except TestbedError as error:

@@ -30,7 +30,7 @@ from testctl_agent.wire import messages
 from testctl_agent.wire.messages import Message
 from testctl_agent.wire.results import odd
 
-from testctl_rack.grpc_agents import message_of, new_stub
+from testctl_rack.grpc_agents import Stub, message_of
 from testctl_rack.inventory_file import Rack
 from testctl_rack.mtls import (
     ANSWER_S,
@@ -86,7 +86,7 @@ class RemoteAgents(AtOnce):
         self._renewing = threading.Thread(target=self._renew, daemon=True)
         super().__init__(placement.machines)
         self._channels = {name: open_channel(machine, keys) for name, machine in placement.machines.items()}
-        self.stubs = {name: new_stub(channel) for name, channel in self._channels.items()}
+        self.stubs = {name: Stub(channel) for name, channel in self._channels.items()}
 
     def __enter__(self) -> RemoteAgents:
         self._renewing.start()  # a lease that is had must not end while the next one is waited for

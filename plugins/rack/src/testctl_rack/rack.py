@@ -27,7 +27,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError, TestctlError
 from testctl_agent.system.identity import version
 
 from testctl_rack.booted import Booted, seen_in
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine, Rack, read_rack
 from testctl_rack.kernels import Kernels, back, in_order, short, wanted
 from testctl_rack.leased_agents import CLOCK_NS, RemoteAgents
@@ -232,7 +232,7 @@ def check(rack: Rack, machines: Sequence[Machine], ticket: str = "") -> dict[str
 def _described(machine: Machine, keys: Keys, ticket: str) -> pb.Description | str:
     """Its description, or the error: unreachable, another version, another name, missing device, leased."""
     with open_channel(machine, keys) as channel:
-        stub = new_stub(channel)
+        stub = Stub(channel)
         try:
             description = describe(stub)
             facts = stub.Attest(pb.AttestRequest(), timeout=ANSWER_S).facts
@@ -298,7 +298,7 @@ def _booted_back(rack: Rack, machine: Machine, wait_s: float) -> tuple[bool, str
 def _restored(machine: Machine, keys: Keys, wait_s: float) -> tuple[bool, str]:
     until = time.monotonic() + wait_s
     with open_channel(machine, keys) as channel:
-        stub = new_stub(channel)
+        stub = Stub(channel)
         while True:
             try:
                 reply = _restored_alone(stub)

@@ -10,7 +10,7 @@ import grpc
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon.boot_notes import WAS
 
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine, read_rack
 from testctl_rack.mtls import ANSWER_S, Keys, describe, explain, open_channel, read_keys
 from testctl_rack.reservation import described
@@ -30,7 +30,7 @@ def _line(machine: Machine, keys: Keys) -> tuple[str, bool]:
     if machine.out_of_service:
         return f"{machine}: out of service: {machine.out_of_service}", True
     with open_channel(machine, keys) as channel:
-        stub = new_stub(channel)
+        stub = Stub(channel)
         try:
             queue = stub.Queue(pb.QueueRequest(), timeout=ANSWER_S)
             about = describe(stub)

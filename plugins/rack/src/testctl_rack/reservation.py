@@ -22,7 +22,7 @@ from testctl.testbeds.ready import NotOurs
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Machine, Rack
 from testctl_rack.mtls import ANSWER_S, open_channel, read_keys
 
@@ -142,7 +142,7 @@ class Reservation:
     def _ask(self, machine: Machine, leave: bool = False, keep: bool = False) -> pb.QueueReply:
         with open_channel(machine, self._keys) as channel:
             request = pb.QueueRequest(ticket=self.ticket, holder=self._holder, leave=leave, keep=keep)
-            reply: pb.QueueReply = new_stub(channel).Queue(request, timeout=ANSWER_S)
+            reply: pb.QueueReply = Stub(channel).Queue(request, timeout=ANSWER_S)
             return reply
 
     def _again(self, machine: Machine) -> None:

@@ -25,7 +25,7 @@ from simulated_rack import inventory, network
 from simulated_rack.plan import Node, SimulatedRack, plan
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
-from testctl_rack.grpc_agents import new_stub
+from testctl_rack.grpc_agents import Stub
 from testctl_rack.inventory_file import Rack, read_rack
 from testctl_rack.mtls import Keys, open_channel, read_keys
 from testctl_rack.rack import check
@@ -150,7 +150,7 @@ class Bed:
         said = {}
         for name, machine in found.machines.items():
             with open_channel(machine, keys) as channel:
-                said[name] = dict(new_stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
+                said[name] = dict(Stub(channel).Attest(pb.AttestRequest(), timeout=120).facts)
         return said
 
     def is_free(self) -> bool:
@@ -240,12 +240,17 @@ class Bed:
     def whole(self, *words: str, points: int = POINTS, plan: Path | None = None) -> dict[str, Any]:
         """A run that passes; its summary.  Every point is there once."""
         self.ends(self.run(*words, plan=plan), 0)
-        newest = (self.where / "results" / "latest").resolve()
-        summary: dict[str, Any] = json.loads((newest / "summary.json").read_text(encoding="utf-8"))
+        summary = self.summary()
         assert [point["verdict"] for point in summary["points"]] == ["pass"] * points
         assert len({point["id"] for point in summary["points"]}) == points
-        assert len(list((newest / "points").iterdir())) == points
+        assert len(list((self.where / "results" / "latest" / "points").iterdir())) == points
         return summary
+
+    def summary(self) -> dict[str, Any]:
+        """That of the newest run that ended."""
+        path = self.where / "results" / "latest" / "summary.json"
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
 
     def reaches(self, call: str, process: subprocess.Popen[str], timeout_s: float = 120.0) -> None:
         """Wait until the run makes a call ("sender Apply begins") after those that were waited for before."""
