@@ -110,7 +110,7 @@ def test_a_time_server_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         other.bind(("127.0.0.1", 0))
         monkeypatch.setattr(network, "NTP", other.getsockname()[1])
         monkeypatch.setattr(network, "devices", lambda: [])
-        monkeypatch.setattr(network, "_routes", lambda net: [])
+        monkeypatch.setattr(network.simulated, "refuse_reached", lambda net: None)
         monkeypatch.setattr(network.os, "access", lambda path, mode: True)
         with pytest.raises(TestbedError, match=r"want UDP port .* free .*Address already in use"):
             network.refuse(planned())

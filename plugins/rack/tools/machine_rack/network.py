@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from contextlib import suppress
-from ipaddress import IPv4Network
 from pathlib import Path
 
+from simulated_rack import network as simulated
 from testctl.system.subprocesses import run
 from testctl_agent.spec.errors import TestbedError
 
@@ -28,11 +27,7 @@ def refuse(rack: MachineRack) -> None:
         )
     if not os.access("/dev/net/tun", os.R_OK | os.W_OK):
         raise TestbedError("rack: want /dev/net/tun, for the machines' management network; got none (modprobe tun)")
-    if taken := _routes(rack.management):
-        raise TestbedError(
-            f"rack: want a management network that this machine does not reach yet; got {rack.management}, "
-            f"but there is {', '.join(taken)} (--management says another)"
-        )
+    simulated.refuse_reached(rack.management)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
             # Not SO_REUSEADDR: a server on all addresses would answer in place of the rack's.
@@ -77,20 +72,9 @@ def down() -> None:
 
 def belongs_to() -> Path | None:
     """The directory of the rack that is up, as its bridge says; None where there is none."""
-    return next((Path(one["ifalias"]) for one in _links() if one["ifname"] == BRIDGE and "ifalias" in one), None)
+    return simulated.belongs_to(BRIDGE)
 
 
 def devices() -> list[str]:
     """The rack's devices on this machine."""
-    return sorted(str(one["ifname"]) for one in _links() if str(one["ifname"]).startswith(PREFIX))
-
-
-def _links() -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(run(["ip", "-json", "link", "show"]))
-    return found
-
-
-def _routes(network: IPv4Network) -> list[str]:
-    """Routes of this machine, other than the default, into a network."""
-    said = [str(one["dst"]) for one in json.loads(run(["ip", "-json", "-4", "route", "show"]))]
-    return [word for word in said if word != "default" and IPv4Network(word).overlaps(network)]
+    return simulated.devices(PREFIX)

@@ -24,11 +24,7 @@ def refuse(rack: SimulatedRack) -> None:
         raise TestbedError(
             f"rack: want no rack on this machine; got {', '.join(there)} (plugins/rack/tools/rack down{of})"
         )
-    if taken := _routes(rack.management):
-        raise TestbedError(
-            f"rack: want a management network that this machine does not reach yet; got {rack.management}, "
-            f"but there is {', '.join(taken)} (--management says another)"
-        )
+    refuse_reached(rack.management)
 
 
 def up(rack: SimulatedRack) -> None:
@@ -59,10 +55,14 @@ def _settle(node: Node) -> None:
         time.sleep(0.05)
 
 
-def _routes(network: IPv4Network) -> list[str]:
-    """Routes of this machine, other than the default, into a network."""
+def refuse_reached(network: IPv4Network) -> None:
+    """TestbedError where this machine has a route, other than the default, into a network."""
     words = [str(one["dst"]) for one in json.loads(run(["ip", "-json", "-4", "route", "show"]))]
-    return [word for word in words if word != "default" and IPv4Network(word).overlaps(network)]
+    if taken := [word for word in words if word != "default" and IPv4Network(word).overlaps(network)]:
+        raise TestbedError(
+            f"rack: want a management network that this machine does not reach yet; got {network}, but there is "
+            f"{', '.join(taken)} (--management says another)"
+        )
 
 
 def _inside(node: Node, *words: str) -> None:
@@ -111,10 +111,10 @@ def down() -> None:
             time.sleep(0.05)
 
 
-def belongs_to() -> Path | None:
+def belongs_to(bridge: str = BRIDGE) -> Path | None:
     """The directory of the rack that is up, as its bridge says; None where there is none."""
     links = json.loads(run(["ip", "-json", "link", "show"]))
-    return next((Path(one["ifalias"]) for one in links if one["ifname"] == BRIDGE and "ifalias" in one), None)
+    return next((Path(one["ifalias"]) for one in links if one["ifname"] == bridge and "ifalias" in one), None)
 
 
 def namespace(node: str) -> str:
@@ -128,7 +128,7 @@ def namespaces() -> list[str]:
     return sorted(path.name for path in folder.glob(PREFIX + "*")) if folder.exists() else []
 
 
-def devices() -> list[str]:
+def devices(prefix: str = PREFIX) -> list[str]:
     """The rack's devices on this machine's side."""
     links = json.loads(run(["ip", "-json", "link", "show"]))
-    return sorted(str(one["ifname"]) for one in links if str(one["ifname"]).startswith(PREFIX))
+    return sorted(str(one["ifname"]) for one in links if str(one["ifname"]).startswith(prefix))
