@@ -58,8 +58,6 @@ def make(directory: Path, names: Sequence[str], days: int = DAYS, controllers: S
             )
     if both := sorted(set(names) & set(controllers)):
         raise PlanError(f"keys {directory}: want other names for controllers than for agents; got {', '.join(both)}")
-    if days < 1:
-        raise PlanError(f"keys {directory}: want --days of at least 1; got {days}")
     try:
         durable.make_directory(directory, 0o700)
         return _make(directory, names, days, (CONTROLLER, *controllers))
