@@ -29,7 +29,7 @@ def nothing_ran(rack: Bed) -> bool:
         (
             {"s1": {"testctl_ports": {"alpha": "p1", "gamma": "p2"}}},
             2,
-            "s1: testctl_ports: 'gamma' is none of alpha, beta",
+            "s1: testctl_ports: want hosts, of alpha, beta, at the other end; got gamma",
         ),
         ({"s1": {"testctl_ports": {"alpha": "p1"}}}, 2, "the plan's topology does not fit"),
         ({"beta": {"testctl_device": "eth9"}}, 3, "host beta (198.51.100.12:7400): device: want eth9; got eth1"),
