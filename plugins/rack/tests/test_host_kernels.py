@@ -52,10 +52,9 @@ class Hosts:
 
 
 @pytest.fixture
-def hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hosts:
+def hosts(monkeypatch: pytest.MonkeyPatch) -> Hosts:
     found = Hosts()
     machines = {name: Machine(name, "host", f"192.0.2.1:{7400 + n}") for n, name in enumerate(("alpha", "beta"))}
-    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(host_kernels, "read_rack", lambda path: Rack(path, machines, Path()))
     monkeypatch.setattr(host_kernels, "on_hosts", found.on_hosts)
     monkeypatch.setattr(menus, "on_hosts", found.on_hosts)
@@ -63,13 +62,6 @@ def hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hosts:
     monkeypatch.setattr(host_kernel, "build", found.build)
     monkeypatch.setattr(host_kernel, "check_programs", lambda: None)
     return found
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\n", encoding="utf-8")
-    (tmp_path / "Kconfig").touch()
-    return tmp_path
 
 
 def put(tree: Path, **more: Any) -> dict[str, int]:

@@ -24,47 +24,32 @@ testctl_hosts:
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TESTCTL_CACHE", str(tmp_path / "cache"))
-    found = tmp_path / "linux"
-    found.mkdir()
-    (found / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\n", encoding="utf-8")
-    (found / "Kconfig").touch()
-    return found
-
-
-@pytest.fixture
 def inventory(tmp_path: Path) -> Path:
     found = tmp_path / "hosts.yaml"
     found.write_text(HOSTS, encoding="utf-8")
     return found
 
 
-def test_a_name_that_is_a_version(command: Call, tree: Path) -> None:
-    code, _, said = command("kernel", "install", "6.12", "--from", str(tree), "--testbed", "none")
-    assert (code, said) == (2, "kernel '6.12': want a name that is no version: a plan's 6.12 is Linux 6.12\n")
+@pytest.mark.parametrize(
+    ("name", "left", "said"),
+    [
+        ("6.12", "linux/Kconfig", "kernel '6.12': want a name that is no version: a plan's 6.12 is Linux 6.12\n"),
+        ("mine", "linux/.config", "as not clean; got .config there (make -C "),
+        ("mine", "linux/Kconfig", "--testbed none: want"),
+    ],
+    ids=["a version", "a tree that was built in", "no inventory"],
+)
+def test_wrong_requests(command: Call, tree: Path, name: str, left: str, said: str) -> None:
+    (tree.parent / left).touch()
+    code, _, error = command("kernel", "install", name, "--from", str(tree), "--testbed", "none")
+    assert code == 2
+    assert said in error
 
 
 def test_a_directory_that_is_no_tree(command: Call, tmp_path: Path) -> None:
     code, _, said = command("kernel", "install", "mine", "--from", str(tmp_path), "--testbed", "none")
     assert code == 2
-    assert said == (
-        f"--from {tmp_path}: want the source tree of a Linux kernel (a Makefile with VERSION, and Kconfig); "
-        "it has no Makefile\n"
-    )
-
-
-def test_a_tree_that_was_built_in(command: Call, tree: Path) -> None:
-    (tree / ".config").touch()
-    code, _, said = command("kernel", "install", "mine", "--from", str(tree), "--testbed", "none")
-    assert code == 2
-    assert f"as not clean; got .config there (make -C {tree} mrproper" in said
-
-
-def test_no_inventory(command: Call, tree: Path) -> None:
-    code, _, said = command("kernel", "install", "mine", "--from", str(tree), "--testbed", "none")
-    assert code == 2
-    assert said.startswith("--testbed none: want")
+    assert said.endswith("a Linux kernel (a Makefile with VERSION, and Kconfig); it has no Makefile\n")
 
 
 def test_a_host_that_is_none(command: Call, tree: Path, inventory: Path) -> None:

@@ -95,7 +95,13 @@ def test_a_result_fits_or_is_refused(name: str) -> None:
     checks(name, json.dumps(ANSWERS[name]), records.outcome)
 
 
-@pytest.mark.parametrize("text", [DEEP, '{"state":' * 100_000, '{"x": NaN}', '{"x": "\\ud800"}', '{"connections": 5}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "1", '"x"', "null", DEEP, '{"state":' * 100_000, '{"x": NaN}', '{"x": "\\ud800"}',
+        '{"connections": 5}',
+    ],
+)  # fmt: skip
 def test_a_result_that_is_no_result(text: str) -> None:
     with pytest.raises(TestbedError, match=r"alpha, bulk-client: .*want "):
         result_of("alpha, bulk-client", text, "tgen")
@@ -135,16 +141,9 @@ class Odd:
 
 @pytest.mark.parametrize(
     "answer",
-    [
-        KeyError,
-        RecursionError,
-        MemoryError,
-        UnicodeError,
-        Outcome(drift=5),
-        Outcome(entities=5),
-        Outcome(flows={"bulk": 5}),
-    ],
-)
+    [KeyError, RecursionError, MemoryError, UnicodeError, Outcome(drift=5), Outcome(entities=5),
+     Outcome(flows={"bulk": 5})],
+)  # fmt: skip
 def test_the_other_points_are_run(tmp_path: Path, answer: Any) -> None:
     plan = load_plan("topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[hosts, cc, [cubic, reno]]]\n")
     bed = Odd(plan.points[0].id, answer)

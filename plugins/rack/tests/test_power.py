@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,8 @@ import yaml
 from testctl_agent.spec.errors import PlanError, TestbedError
 from testctl_rack import pki, power
 from testctl_rack.inventory_file import COMMANDS, Machine, rack_of
+
+from tests.cli_commands import call
 
 SECRET = "hunter2-canary"
 LOUD = ("sh", "-c", 'echo "$0: $@ with $CANARY_OF_TEST: no route to BMC" >&2; exit 1', "ipmi", "-P", SECRET)
@@ -76,12 +75,10 @@ def test_no_output_of_a_failing_command_has_a_secret_of_the_inventory(tmp_path: 
     pki.make(tmp_path / "keys", ["alpha", "beta", "s1"])
     plan = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples: [[bulk, cc, cubic]]\n"
     (tmp_path / "plan.yaml").write_text(plan, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "testctl.cli.main", *words, "--testbed", "rack.yaml"], cwd=tmp_path, check=False,
-        env=os.environ | {"IPMI_PASSWORD": SECRET, "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True, text=True, timeout=120,
+    done = call(
+        tmp_path, *words, "--testbed", "rack.yaml", code=None if words[0] == "plan" else 3, IPMI_PASSWORD=SECRET,
+        XDG_STATE_HOME=tmp_path / "state",
     )  # fmt: skip
-    assert words[0] == "plan" or done.returncode == 3, done.stderr
     assert SECRET not in done.stdout + done.stderr
     kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "rack.yaml"]
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []

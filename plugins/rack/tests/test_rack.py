@@ -70,11 +70,7 @@ def test_a_rack() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "words"),
     [
-        (
-            "alpha",
-            {"testctl_listen": "192.0.2.11"},
-            "alpha: testctl_listen: want ADDRESS:PORT, the address of IPv4; got '192.0.2.11'",
-        ),
+        ("alpha", {"testctl_listen": "192.0.2.11"}, "want ADDRESS:PORT, the address of IPv4; got '192.0.2.11'"),
         ("alpha", {"testctl_listen": "192.0.2.11:99999"}, "alpha: testctl_listen: want ADDRESS:PORT"),
         ("alpha", {"testctl_listen": "2001:db8::1:7400"}, "alpha: testctl_listen: want ADDRESS:PORT"),
         ("alpha", {"testctl_listen": "[2001:db8::1]:7400"}, "alpha: testctl_listen: want ADDRESS:PORT"),
@@ -93,21 +89,9 @@ def test_a_rack() -> None:
         ("beta", {"testctl_mac": "02:00"}, "beta: testctl_mac: want six bytes"),
         ("beta", {"testctl_address": "10.20.0.11"}, "testctl_address 10.20.0.11: alpha and beta have it"),
         ("beta", {"testctl_keys": "other"}, "testctl_keys: want one directory for all; got keys, other"),
-        (
-            "s1",
-            {"testctl_ports": {"gamma": "p3"}},
-            "want hosts, of alpha, beta, at the other end; got gamma",
-        ),
-        (
-            "s1",
-            {"testctl_ports": {"s1": "p3"}},
-            "got s1, a switch: for plans with joined switches take",
-        ),
-        (
-            "s1",
-            {"testctl_ports": {"alpha": "p1", "beta": "p1"}},
-            "testctl_ports: want a device for each; got p1, p1",
-        ),
+        ("s1", {"testctl_ports": {"gamma": "p3"}}, "want hosts, of alpha, beta, at the other end; got gamma"),
+        ("s1", {"testctl_ports": {"s1": "p3"}}, "got s1, a switch: for plans with joined switches take"),
+        ("s1", {"testctl_ports": {"alpha": "p1", "beta": "p1"}}, "want a device for each; got p1, p1"),
         ("s1", {"testctl_ports": ["p1"]}, "s1: testctl_ports: want {who is at the other end: device}"),
         ("s1", {"testctl_backend": "tofu"}, "s1: testctl_backend: want one of bmv2, ebpf, netem"),
         ("alpha", {"testctl_generators": ["netperf"]}, "alpha: testctl_generators: want one of iperf3, tgen"),

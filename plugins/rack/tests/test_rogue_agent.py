@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from testctl.results import atomic
-from testctl.testbeds.point_runner import result_of
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.spec.errors import TestbedError
 from testctl_rack.mtls import below, write_checked
@@ -36,25 +34,7 @@ def test_whatever_it_is_called(file: str) -> None:
         return
 
 
-def chunks(*data: bytes, told: str | None = None) -> Iterator[pb.Chunk]:
-    yield from (pb.Chunk(data=one) for one in data)
-    yield pb.Chunk(sha256=hashlib.sha256(b"".join(data)).hexdigest() if told is None else told)
-
-
-def test_a_file_comes_whole(tmp_path: Path) -> None:
-    write_checked(chunks(b"one ", b"two"), tmp_path / "new" / "file", "host alpha")
-    assert (tmp_path / "new" / "file").read_bytes() == b"one two"
-    assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
-
-
-@pytest.mark.parametrize("told", ["", "0" * 64])
-def test_or_not_at_all(tmp_path: Path, told: str) -> None:
-    with pytest.raises(TestbedError, match="host alpha: want the SHA-256 "):
-        write_checked(chunks(b"one", told=told), tmp_path / "file", "host alpha")
-    assert not list(tmp_path.iterdir())
-
-
-def test_nor_when_the_stream_breaks(tmp_path: Path) -> None:
+def test_of_a_stream_that_breaks_nothing_is_kept(tmp_path: Path) -> None:
     def broken() -> Iterator[pb.Chunk]:
         yield pb.Chunk(data=b"one")
         raise ValueError("the channel is closed")
@@ -62,12 +42,6 @@ def test_nor_when_the_stream_breaks(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="closed"):
         write_checked(broken(), tmp_path / "file", "host alpha")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "1", '"x"', "null"])
-def test_a_result_that_is_none(text: str) -> None:
-    with pytest.raises(TestbedError, match="alpha, bulk-client: want a result "):
-        result_of("alpha, bulk-client", text, "tgen")
 
 
 def test_a_file_that_would_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

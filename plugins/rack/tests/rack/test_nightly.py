@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from testctl_agent.system.toolchain import cache_dir
@@ -19,16 +17,10 @@ ROOT = Path(__file__).parents[4]
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
 
 
-def newest(rack: Bed) -> dict[str, Any]:
-    found = (rack.where / "results" / "latest").resolve()
-    summary: dict[str, Any] = json.loads((found / "summary.json").read_text(encoding="utf-8"))
-    return summary
-
-
 def test_two_nights_on_a_rack(rack: Bed) -> None:
     said = rack.ends(rack.run("--budget", "1h", command="nightly"), 0)
     assert "the first nightly run of this plan here" in said
-    one = newest(rack)
+    one = rack.summary()
     assert [point["verdict"] for point in one["points"]] == ["pass"] * POINTS
     assert (one["nightly"]["jobs"], one["nightly"]["ended_by"]) == (1, "all points run")
     assert one["testbed"] == str(rack.inventory)
@@ -36,20 +28,20 @@ def test_two_nights_on_a_rack(rack: Bed) -> None:
     assert one["reproduce"] == again
 
     rack.ends(rack.run("--budget", "1h", "--without", "switch.fate", command="nightly"), 0)
-    assert newest(rack)["nightly"]["since"] is None, "a plan without a tuple is another series"
+    assert rack.summary()["nightly"]["since"] is None, "a plan without a tuple is another series"
 
     said = rack.ends(rack.run("--budget", "1h", "--wait", "10s", command="nightly"), 0)
-    assert newest(rack)["nightly"]["since"] == one["run"]
+    assert rack.summary()["nightly"]["since"] == one["run"]
     assert f"since {one['run']}" in said
     assert "too few samples" in said, "two runs in wall-clock time are compared by statistics"
-    assert newest(rack)["nightly"]["first"] == []
+    assert rack.summary()["nightly"]["first"] == []
 
 
 def test_a_budget_that_holds_one_point(rack: Bed) -> None:
     """Chosen before the first is run: a rack takes points in the order of its kernels."""
     rack.ends(rack.run("--budget", "5s", command="nightly"), 0)
-    entry = newest(rack)["nightly"]
-    assert len(newest(rack)["points"]) == 1
+    entry = rack.summary()["nightly"]
+    assert len(rack.summary()["points"]) == 1
     assert len(entry["not_run"]) == POINTS - 1
 
 
@@ -63,7 +55,7 @@ def test_interrupted_on_a_rack(rack: Bed) -> None:
     assert "finished points are kept" in rack.ends(process, 130)
     assert eventually(rack.is_free), "its lease ends"
     rack.ends(rack.run("--budget", "1h", "--resume", command="nightly", plan=long), 0)
-    summary = newest(rack)
+    summary = rack.summary()
     assert len(summary["points"]) == 3 * POINTS
     assert any("reused_from" in point for point in summary["points"])
 
@@ -87,4 +79,4 @@ def test_from_a_checkout_that_is_only_read(rack: Bed) -> None:
         env=os.environ | {"TESTCTL_CACHE": str(cache_dir())},
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(newest(rack)["points"]) == POINTS
+    assert len(rack.summary()["points"]) == POINTS
