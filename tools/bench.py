@@ -8,6 +8,7 @@ many, several, edit, serve, switch, stages, agents (the last three need root).
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -18,30 +19,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bench_flow
 from bench_flow import DEFAULTS, FLOW
 
 
-def run(where: Path, jobs: int = 1, **values: Any) -> tuple[dict[str, Any], float, list[dict[str, Any]]]:
-    """(summary, wall seconds, outcomes) of one run of the flow."""
+def ran(where: Path, jobs: int, program: list[str], **values: Any) -> tuple[Path, float, float, str]:
+    """(results, when it was started, wall seconds, output) of `testctl run` of the flow."""
     plan = where / "bench.yaml"
     plan.write_text(FLOW.format(**(DEFAULTS | values)), encoding="utf-8")
     out = Path(tempfile.mkdtemp(dir=where)) / "run"
     started = time.time()
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
+    argv = [sys.executable, *program, "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     wall_s = time.time() - started
     if done.returncode != 0:
         raise SystemExit(done.stdout + done.stderr)
-    outcomes = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("points/*/outcome.json")]
-    for outcome in outcomes:
-        outcome["wall"]["command"] = started
-    return json.loads((out / "summary.json").read_text(encoding="utf-8")), wall_s, outcomes
+    return out, started, wall_s, done.stdout
 
 
-def flow(where: Path) -> None:
-    """One flow, with and without instruments, beside ns-3."""
-    bench_flow.flow(where)
+def run(where: Path, **values: Any) -> tuple[dict[str, Any], dict[str, float]]:
+    """(summary, when its steps were) of a run of one point."""
+    out, started, _, _ = ran(where, 1, ["-m", "testctl.cli.main"], **values)
+    (outcome,) = out.glob("points/*/outcome.json")
+    wall: dict[str, float] = json.loads(outcome.read_text(encoding="utf-8"))["wall"]
+    return json.loads((out / "summary.json").read_text(encoding="utf-8")), wall | {"command": started}
 
 
 def kernels(where: Path) -> None:
@@ -53,9 +53,8 @@ def kernels(where: Path) -> None:
     for name, kernel in found.items():
         for seccomp in ("off", "on") if has_seccomp(kernel.binary) else ("off",):
             os.environ[SECCOMP] = seccomp
-            summary, _, (outcome,) = run(where, duration="3s", kernel=name)
+            summary, wall = run(where, duration="3s", kernel=name)
             del os.environ[SECCOMP]
-            wall = outcome["wall"]
             first_s, speed = wall["traffic"] - wall["started"], 3 / (wall["ended"] - wall["traffic"])
             print(f"kernel {name}, seccomp {seccomp:3}: start to first packet {first_s:.2f} s, {speed:.2f} virtual s / "
                   f"wall s at 1 Gb/s with captures, digest {summary['digest'][:16]}")  # fmt: skip
@@ -77,16 +76,9 @@ finally:
 
 def cost(where: Path, repeat: int, jobs: int, **values: Any) -> tuple[float, float, float]:
     """Of a run of the flow: wall seconds, processor seconds of the command and of all that it started."""
-    plan = where / "cost.yaml"
-    plan.write_text(FLOW.format(**(DEFAULTS | values | {"repeat": repeat})), encoding="utf-8")
-    out = Path(tempfile.mkdtemp(dir=where)) / "run"
-    argv = [sys.executable, "-c", ACCOUNT, "run", str(plan), "--out", str(out), "--jobs", str(jobs)]
-    started = time.time()
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(done.stdout + done.stderr)
-    own, others = json.loads(done.stdout.splitlines()[-1])
-    return time.time() - started, own, others
+    _, _, wall_s, output = ran(where, jobs, ["-c", ACCOUNT], repeat=repeat, **values)
+    own, others = json.loads(output.splitlines()[-1])
+    return wall_s, own, others
 
 
 POINTS = 24
@@ -120,10 +112,7 @@ def start(where: Path) -> None:
     """From `testctl run` to the first packet, and each step of a lab's start: the fastest of some runs."""
     from testctl.lab.machine import STEPS
 
-    walls = []
-    for _ in range(STARTS):
-        _, _, (outcome,) = run(where, duration="10ms")
-        walls.append(outcome["wall"])
+    walls = [run(where, duration="10ms")[1] for _ in range(STARTS)]
     wall = min(walls, key=lambda wall: wall["traffic"] - wall["started"])
     print(f"from the command to the first packet: {wall['traffic'] - wall['command']:.2f} s "
           f"(of that in the lab: {wall['traffic'] - wall['started']:.2f} s)")  # fmt: skip
@@ -134,80 +123,13 @@ def start(where: Path) -> None:
         before = wall[step]
 
 
-def analysis(where: Path) -> None:
-    """Packets a second from captures to metrics, and memory."""
-    bench_flow.analysis(where)
-
-
-def rules(where: Path) -> None:
-    """What rules add to the analysis of 10 million packets."""
-    import bench_rules
-
-    bench_rules.rules(where)
-
-
-def cluster(where: Path) -> None:
-    """Points a minute on two Dask workers over one."""
-    import bench_cluster
-
-    bench_cluster.cluster(where)
-
-
-def several(where: Path) -> None:
-    """Several kernels of one lab, on one processor and on two."""
-    import bench_partitions
-
-    bench_partitions.several(where)
-
-
-def many(where: Path) -> None:
-    """A plan of 10,000 points that do nothing."""
-    import bench_cluster
-
-    bench_cluster.many(where)
-
-
-def switch(where: Path) -> None:
-    """The switch on the running kernel, beside a bridge and BMv2."""
-    import bench_switch
-
-    bench_switch.switch(where)
-
-
-def stages(where: Path) -> None:
-    """ns a packet in each stage of the switch's program."""
-    import bench_stages
-
-    bench_stages.stages(where)
-
-
-def agents(where: Path) -> None:
-    """A rack's agents: Apply on eight at once, and points an hour."""
-    sys.path.append(str(Path(__file__).parents[1] / "plugins" / "rack" / "tools"))
-    import bench_agents
-
-    bench_agents.agents(where)
-
-
-def edit(where: Path) -> None:
-    """A changed line of a kernel's tree: the rebuild, and the first result."""
-    import bench_edit
-
-    bench_edit.edit(where)
-
-
-def serve(where: Path) -> None:
-    """Opening and zooming a point of a million packets in a browser."""
-    import bench_serve
-
-    bench_serve.serve(where)
-
-
-BENCHES: dict[str, Callable[[Path], None]] = {
-    "start": start, "flow": flow, "kernels": kernels, "jobs": jobs, "analysis": analysis, "rules": rules,
-    "cluster": cluster, "many": many, "several": several, "edit": edit, "serve": serve, "switch": switch,
-    "stages": stages, "agents": agents,
+BENCHES: dict[str, Callable[[Path], None] | str] = {
+    "start": start, "flow": "bench_flow", "kernels": kernels, "jobs": jobs, "analysis": "bench_flow",
+    "rules": "bench_rules", "cluster": "bench_cluster", "many": "bench_cluster", "several": "bench_partitions",
+    "edit": "bench_edit", "serve": "bench_serve", "switch": "bench_switch", "stages": "bench_stages",
+    "agents": "bench_agents",
 }  # fmt: skip
+"""A function of this file, or the module that has one of that name."""
 ROOT = ("switch", "stages", "agents")
 
 
@@ -217,12 +139,15 @@ def main() -> None:
     names = parser.parse_args().names
     if wrong := [name for name in names if name not in BENCHES]:
         parser.error(f"no bench named {', '.join(wrong)}; there are: {', '.join(BENCHES)}")
-    for name in names or list(BENCHES):
+    sys.path.append(str(Path(__file__).parents[1] / "plugins" / "rack" / "tools"))  # of bench_agents
+    for name in names or BENCHES:
         if name in ROOT and os.geteuid() != 0:
             print(f"{name}: left out: needs root")
             continue
+        found = BENCHES[name]
+        bench = getattr(importlib.import_module(found), name) if isinstance(found, str) else found
         with tempfile.TemporaryDirectory(prefix="testctl-bench-") as where:
-            BENCHES[name](Path(where))
+            bench(Path(where))
 
 
 if __name__ == "__main__":

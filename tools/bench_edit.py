@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+from bench_flow import children_s
 
 TARBALL = Path("/usr/src/linux-source-6.12.tar.xz")
 CHANGED = "net/ipv4/tcp_input.c"
@@ -41,37 +42,20 @@ def edit(where: Path) -> None:
     _change(tree, 1)
     _timed(f"one line of {CHANGED} changed, rebuilt", build, environment)
     _change(tree, 2)
-    run = [
-        sys.executable,
-        "-m",
-        "testctl.cli.main",
-        "run",
-        str(plan),
-        "--source",
-        str(tree),
-        "--out",
-        str(where / "run"),
-    ]
+    run = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--source", str(tree)]
+    run += ["--out", str(where / "run")]
     _timed("another, and a plan of one point run on it with its report", run, environment)
 
 
 def _change(tree: Path, number: int) -> None:
     """One line more in the file, which the compiler has to read."""
-    path = tree / CHANGED
-    path.write_text(
-        path.read_text(encoding="utf-8") + f"\nstatic const int bench_{number} __maybe_unused = {number};\n",
-        encoding="utf-8",
-    )
+    with (tree / CHANGED).open("a", encoding="utf-8") as file:
+        file.write(f"\nstatic const int bench_{number} __maybe_unused = {number};\n")
 
 
 def _timed(what: str, argv: list[str], environment: dict[str, str]) -> None:
-    before, began = _children_s(), time.perf_counter()
+    before, began = children_s(), time.perf_counter()
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(done.stdout + done.stderr)
-    print(f"edit: {what}: {time.perf_counter() - began:.1f} s ({_children_s() - before:.1f} s of processor time)")
-
-
-def _children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    print(f"edit: {what}: {time.perf_counter() - began:.1f} s ({children_s() - before:.1f} s of processor time)")

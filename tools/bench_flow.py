@@ -65,14 +65,14 @@ def in_lab(where: Path, **values: Any) -> tuple[PointSpec, Outcome, float]:
     plan.write_text(FLOW.format(**(DEFAULTS | values)), encoding="utf-8")
     points = load_plan(plan).points
     testbed = LabTestbed.for_points(points)
-    before = _children_s()
+    before = children_s()
     asked, outcome = testbed.run(points[0], where)
     if outcome.error or outcome.skip:
         raise SystemExit(outcome.error or outcome.skip)
-    return asked, outcome, _children_s() - before
+    return asked, outcome, children_s() - before
 
 
-def _children_s() -> float:
+def children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -99,9 +99,9 @@ def ns3(where: Path, lab: float) -> None:
         return
     program = where / "ns3"
     subprocess.run(["g++", "-O2", "-w", "-o", str(program), str(NS3), *NS3_LIBRARIES], check=True)
-    before, started = _children_s(), time.monotonic()
+    before, started = children_s(), time.monotonic()
     done = subprocess.run([str(program), "1000", str(NS3_SECONDS)], capture_output=True, text=True, check=True)
-    wall_s, cpu_s = time.monotonic() - started, _children_s() - before
+    wall_s, cpu_s = time.monotonic() - started, children_s() - before
     gbps = int(done.stdout) * 8 / NS3_SECONDS / 1e9
     print(f"flow, ns-3, 1 Gb/s, nothing recorded: {NS3_SECONDS / wall_s:.3f} virtual s / wall s, "
           f"{NS3_SECONDS / cpu_s:.3f} / s of processor time ({gbps:.2f} Gb/s in {NS3_SECONDS} s)")  # fmt: skip

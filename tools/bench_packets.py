@@ -16,9 +16,11 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from testctl_agent.bpf import load
 from testctl_agent.network import netlink
+from testctl_agent.system import namespace as namespaces
 
 XDP, SCHED_CLS = 6, 3
 PASS = bytes.fromhex("b700000002000000 9500000000000000")
@@ -28,33 +30,17 @@ _TEST_RUN, _LIVE_FRAMES = 10, 2
 _BATCH = 64
 _SETLINK, _IFLA_XDP, _XDP_FD, _XDP_FLAGS = 19, 43, 1, 3
 _IFINFO = struct.Struct("=BxHiII")
-_CLONE_NEWNET, _CLONE_NEWNS = 0x40000000, 0x00020000
-_MS_REC, _MS_PRIVATE = 1 << 14, 1 << 18
 
 
 @contextmanager
 def inside(namespace: str) -> Iterator[None]:
     """This thread in another network namespace."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net", "rb") as home, open(f"/run/netns/{namespace}", "rb") as there:
-        if libc.setns(there.fileno(), _CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), f"setns {namespace}")
+    with open("/proc/thread-self/ns/net", "rb") as home:
+        namespaces.join(namespaces.NAMED / namespace)
         try:
             yield
         finally:
-            libc.setns(home.fileno(), _CLONE_NEWNET)
-
-
-def own_sys() -> None:
-    """From here on this process has the /sys of the network namespace it is in (BMv2 asks there for links)."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    private = _MS_REC | _MS_PRIVATE
-    if (
-        libc.unshare(_CLONE_NEWNS)
-        or libc.mount(b"none", b"/", None, private, None)
-        or libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None)
-    ):
-        raise OSError(ctypes.get_errno(), "mount /sys")
+            namespaces.join(Path(f"/proc/self/fd/{home.fileno()}"))
 
 
 def run(program: int, packet: bytes, repeat: int, ctx: bytes = b"", flags: int = 0) -> tuple[int, int]:

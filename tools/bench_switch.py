@@ -32,11 +32,13 @@ from testctl_agent.bpf import load
 from testctl_agent.generators import tgen
 from testctl_agent.network import qdisc
 from testctl_agent.switch import backend as backends
+from testctl_agent.system import namespace
 
 SOURCE, SWITCH, SINK = "testctl-bench-source", "testctl-bench-switch", "testctl-bench-sink"
 HOSTS = {SOURCE: ("02:00:00:00:00:01", "10.9.0.1", "a"), SINK: ("02:00:00:00:00:02", "10.9.0.2", "b")}
 PORT = 5201
 ROUNDS = 5
+PACKETS_S, TCP_S = 1.0, 3
 OWN = "TESTCTL_BENCH_P4"
 
 
@@ -60,11 +62,11 @@ def network() -> Iterator[None]:
             for other, (far_mac, far, _) in HOSTS.items():
                 if other != name:
                     ip("-n", name, "neigh", "replace", far, "lladdr", far_mac, "nud", "permanent", "dev", "eth0")
-            for namespace, device in ((name, "eth0"), (SWITCH, port)):
+            for where, device in ((name, "eth0"), (SWITCH, port)):
                 offloads = ["tso", "off", "gso", "off", "gro", "off"]
-                words = ["ip", "netns", "exec", namespace, "ethtool", "-K", device, *offloads]
+                words = ["ip", "netns", "exec", where, "ethtool", "-K", device, *offloads]
                 subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-                ip("-n", namespace, "link", "set", "dev", device, "up")
+                ip("-n", where, "link", "set", "dev", device, "up")
         time.sleep(0.5)
         yield
     finally:
@@ -89,7 +91,8 @@ def bridge() -> Iterator[None]:
 
 def with_checksums() -> None:
     """BMv2 reads packets as they are, with checksums that nobody has filled in yet."""
-    packets.own_sys()
+    namespace.private_mounts()
+    namespace.mount("sysfs", "/sys")  # of the network namespace that it is in: BMv2 asks there for links
     for host in HOSTS:
         words = ["ip", "netns", "exec", host, "ethtool", "-K", "eth0", "tx", "off"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
@@ -175,7 +178,7 @@ def received() -> int:
     return int(next(line for line in text.splitlines() if "eth0" in line).split()[2])
 
 
-def packet_rate(seconds: float = 1.0) -> float:
+def packet_rate() -> float:
     """Packets a second that reach the sink."""
     with packets.inside(SINK):
         drop = load.load_program(packets.SCHED_CLS, "drop", packets.PASS)
@@ -184,17 +187,17 @@ def packet_rate(seconds: float = 1.0) -> float:
         packets.enable("a")
         packets.flood("a", frame(), 0.2)
         before, begin = received(), time.perf_counter()
-        packets.flood("a", frame(), seconds)
+        packets.flood("a", frame(), PACKETS_S)
         return (received() - before) / (time.perf_counter() - begin)
 
 
-def tcp_rate(seconds: float = 3.0) -> float:
+def tcp_rate() -> float:
     """Bit/s of one connection's payload."""
     with tempfile.TemporaryDirectory() as where:
         binary, out = tgen.binary() or tgen.BINARY, Path(where) / "server.json"
         both = [f"server_port={PORT}", f"client_port={PORT - 1}", f"address={HOSTS[SINK][1]}", "lowat=262144"]
         at = time.time_ns() + 10**9
-        times = [f"start_ns={at}", f"end_ns={at + int(seconds * 1e9)}", f"limit_ns={at + 60 * 10**9}"]
+        times = [f"start_ns={at}", f"end_ns={at + TCP_S * 10**9}", f"limit_ns={at + 60 * 10**9}"]
         argv = ["ip", "netns", "exec", SINK, binary, "serve", *both, f"out={out}", times[2]]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
