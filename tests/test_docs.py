@@ -156,19 +156,6 @@ def inside_a_list(lines: list[str], at: int) -> bool:
 # Plans
 
 
-def merged(plan: dict[str, object], part: dict[str, object]) -> dict[str, object]:
-    """A plan with the keys of a part; tuples of the part replace those that set the same."""
-    new = {tuple(one[:2]): one for one in part.get("tuples", [])}  # type: ignore[attr-defined]
-    old = {tuple(one[:2]): one for one in plan["tuples"]}  # type: ignore[attr-defined]
-    return {**plan, **part, "tuples": list({**old, **new}.values())}
-
-
-def text_of(block: Block) -> dict[str, object]:
-    """A block's keys, all values as they are written."""
-    found: dict[str, object] = yaml.load(block.text, yaml.BaseLoader)
-    return found
-
-
 @pytest.mark.parametrize("page", pages(lambda block: block.language == "yaml"), ids=named)
 def test_every_plan_loads(page: Path, tmp_path: Path) -> None:
     before = ""

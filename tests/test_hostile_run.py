@@ -77,16 +77,8 @@ def hostile(tmp_path: Path) -> tuple[Path, list[str]]:
 
 
 def test_the_commands_are_found() -> None:
-    assert {path[0] for path, _ in TAKING} >= {
-        "show",
-        "report",
-        "series",
-        "compare",
-        "shrink",
-        "replay",
-        "run",
-        "nightly",
-    }
+    found = {path[0] for path, _ in TAKING}
+    assert found >= {"show", "report", "series", "compare", "shrink", "replay", "run", "nightly"}
 
 
 @pytest.mark.parametrize(("path", "command"), TAKING, ids=["-".join(path) for path, _ in TAKING])
