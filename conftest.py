@@ -112,7 +112,7 @@ def in_lab(tmp_path: Path, kernel: Path) -> Callable[..., str]:
         init.write_text(
             "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t tmpfs run /run\n"
             "mkdir /run/bpf; mount -t bpf bpf /run/bpf\n"
-            f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTCTL_ROOT={ROOT}\n"
+            f"export PATH=/usr/sbin:/usr/bin:/sbin:/bin TESTCTL_ROOT={ROOT} PYTHONPATH={ROOT}\n"
             + "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
             + f"{sys.executable} {body} > {out} 2>&1\necho exit $? >> {out}\n"
             f"sync\nexec {sys.executable} -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'\n",

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.types import Value
-
-CLONE_NEWNET = 0x40000000
+from testctl_agent.system.namespace import NAMED, join
 
 
 def ip(command: str) -> None:
@@ -19,8 +17,7 @@ def ip(command: str) -> None:
 
 def enter(name: str) -> None:
     """This process is in that namespace from here on."""
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
+    join(NAMED / name)
 
 
 def add(*names: str) -> None:

@@ -12,13 +12,10 @@ as the only program of a lab.
 
 from __future__ import annotations
 
-import ctypes
-import os
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +24,8 @@ from testctl_agent.cc.interface import Operation
 from testctl_agent.cc.struct_ops import Registered
 from testctl_agent.switch import backend as backends
 
+from agents.tests.own_host import entered, run, within
+
 LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 TRACE = Path("/proc/testctl_cc_trace")
 ROOM = 100_000
@@ -34,13 +33,8 @@ BYTES = 12_000_000
 MAX_BYTES = 40 * BYTES
 ACKS = 1000
 DROPPED = (600, 601, 1500, 2400, 2403, 3000, 4000, 5000, 6000, 7000)
-CLONE_NEWNET = 0x40000000
 ADDRESSES = {"a": "10.0.0.1", "b": "10.0.0.2"}
 MACS = {"a": "02:00:00:00:00:01", "b": "02:00:00:00:00:02"}
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 @contextmanager
@@ -48,8 +42,7 @@ def host(name: str) -> Iterator[int]:
     """A namespace, held by a process, with its end of a wire to the switch, which is here; yields the process."""
     holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
     try:
-        while os.readlink(f"/proc/{holder.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
+        entered(holder.pid)
         run(f"ip link add to_{name} type veth peer name eth0 address {MACS[name]} netns {holder.pid}")
         run(f"ip link set to_{name} up")
         other = "b" if name == "a" else "a"
@@ -63,18 +56,6 @@ def host(name: str) -> Iterator[int]:
     finally:
         holder.kill()
         holder.wait()
-
-
-@contextmanager
-def within(pid: int) -> Iterator[None]:
-    """This thread in the network namespace of a process."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as own, open(f"/proc/{pid}/ns/net") as other:
-        assert libc.setns(other.fileno(), CLONE_NEWNET) == 0
-        try:
-            yield
-        finally:
-            assert libc.setns(own.fileno(), CLONE_NEWNET) == 0
 
 
 def transfer(name: str, a: int, b: int, acks: Callable[[], int]) -> None:

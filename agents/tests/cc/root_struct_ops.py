@@ -8,13 +8,10 @@ the same code in this process, event by event.
 
 from __future__ import annotations
 
-import ctypes
-import os
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,13 +21,10 @@ from testctl_agent.cc.host import Algorithm, replay
 from testctl_agent.cc.interface import Operation, Record
 from testctl_agent.cc.struct_ops import Registered, available, unregister
 
+from agents.tests.own_host import entered, run, within
+
 LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 BYTES = 4_000_000
-CLONE_NEWNET = 0x40000000
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 @contextmanager
@@ -38,30 +32,22 @@ def far_end() -> Iterator[socket.socket]:
     """A listening socket of another namespace, behind a bottleneck that loses packets."""
     far = subprocess.Popen(["unshare", "--net", "sleep", "600"])
     try:
-        while os.readlink(f"/proc/{far.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
+        entered(far.pid)
         run("ip link set lo up")
         run(f"ip link add near type veth peer name far netns {far.pid}")
         run("ip address add 10.0.0.1/24 dev near")
         run("ip link set near up")
         run("tc qdisc add dev near root tbf rate 100mbit burst 20kb limit 60kb")
-        with _listen(far.pid) as server:
+        with within(far.pid):
+            run("ip link set lo up")
+            run("ip link set far up")
+            run("ip address add 10.0.0.2/24 dev far")
+            server = socket.create_server(("0.0.0.0", 5000))
+        with server:
             yield server
     finally:
         far.kill()
         far.wait()
-
-
-def _listen(namespace: int) -> socket.socket:
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/self/ns/net") as own, open(f"/proc/{namespace}/ns/net") as other:
-        assert libc.setns(other.fileno(), CLONE_NEWNET) == 0
-        run("ip link set lo up")
-        run("ip link set far up")
-        run("ip address add 10.0.0.2/24 dev far")
-        server = socket.create_server(("0.0.0.0", 5000))
-        assert libc.setns(own.fileno(), CLONE_NEWNET) == 0
-    return server
 
 
 def arrives_whole(name: str, server: socket.socket) -> None:

@@ -6,13 +6,13 @@ Started under `unshare --net --mount`.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from testctl_agent.collect import clock
+
+from agents.tests.own_host import entered, run
 
 NEAR, FAR = "10.0.0.1", "10.0.0.2"
 _SERVER = f"""
@@ -29,10 +29,6 @@ print(task.result()["answered"], flush=True)
 """
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
 def main() -> None:
     far = subprocess.Popen(
         ["unshare", "--net", sys.executable, "-c", _SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -40,9 +36,7 @@ def main() -> None:
     try:
         assert far.stdin is not None
         assert far.stdout is not None
-        here = os.stat("/proc/self/ns/net").st_ino
-        while os.stat(f"/proc/{far.pid}/ns/net").st_ino == here:
-            time.sleep(0.01)
+        entered(far.pid)
         run(f"ip link add eth0 type veth peer name eth0 netns {far.pid}")
         for address, where in ((NEAR, ""), (FAR, f"nsenter --net=/proc/{far.pid}/ns/net")):
             run(f"{where} ip addr add {address}/24 dev eth0".strip())

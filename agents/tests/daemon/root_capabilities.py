@@ -9,32 +9,25 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import grpc
 import pytest
+from testctl_agent.daemon import agent_pb2 as pb
+from testctl_agent.network import qdisc
+
+from agents.tests.daemon.daemons import Caller, Daemon, calling, written
+from agents.tests.own_host import with_eth0
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT))
-from testctl_agent.daemon import agent_pb2 as pb  # noqa: E402
-from testctl_agent.network import qdisc  # noqa: E402
-
-from agents.tests.daemon.daemons import Caller, Daemon, calling, written  # noqa: E402 -- this file is a program
-
 BPF = "CAP_SYS_ADMIN"
 NOBODY = 65534
 VALUES: dict[str, int | str] = {
     "mtu": 1400, "tcp_sack": 0, "tcp_rmem": "4096 8192 16384", "net.core.somaxconn": "5000", "initcwnd": 20,
     "gro_flush": 20_000, "htb_rate": 10**8, "cc": "reno",
 }  # fmt: skip
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def documented() -> list[str]:
@@ -94,10 +87,7 @@ def refused(attempt: Callable[[], object], words: str = "") -> None:
 
 
 def main() -> None:
-    run("mount -t sysfs sys /sys")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
+    with_eth0()
     whole = documented()
     assert BPF in whole, whole
     with tempfile.TemporaryDirectory() as folder:

@@ -8,8 +8,6 @@ controller: the agent's own threads must not be in step with it.
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,8 +15,9 @@ from pathlib import Path
 
 import grpc
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.tests.daemon.daemons import Caller, Daemon, calling, written
+from agents.tests.engine.snapshot import differ
+from agents.tests.own_host import with_eth0
 
 KILLS, IN_THE_MIDST, MAX_KILLS = 30, 5, 300
 """So many at least, so many of them between an Apply and its Restore, and no more than that."""
@@ -27,10 +26,6 @@ VALUES: dict[str, int | str] = {
     "mtu": 1400, "tcp_sack": 0, "tcp_rmem": "4096 8192 16384", "tcp_ecn": 1, "initcwnd": 20, "gro_flush": 20_000,
     "htb_rate": 10**8, "htb_buffer": 50_000, "cc": "reno",
 }  # fmt: skip
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def change(caller: Caller, stop: threading.Event) -> None:
@@ -56,10 +51,7 @@ def measured(caller: Caller) -> float:
 
 
 def main() -> None:
-    run("mount -t sysfs sys /sys")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
+    with_eth0()
     chance = random.Random(7)
     kills = journals = changed = 0
     with tempfile.TemporaryDirectory() as name:
@@ -86,7 +78,7 @@ def main() -> None:
             daemon = Daemon(path, before=DIES_TOO)
             with calling(address) as caller:
                 after = caller.facts()
-            assert after == before, {k: (before.get(k), v) for k, v in after.items() if before.get(k) != v}
+            assert after == before, differ(before, after)
             assert not (folder / "journal.jsonl").exists()
         assert daemon.end() == 0
     assert changed >= IN_THE_MIDST, f"{changed} of {kills} kills came between Apply and Restore"

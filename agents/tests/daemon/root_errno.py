@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,7 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.daemon.lease import MAX_RETRY_S, Leases
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
@@ -29,6 +27,7 @@ from testctl_agent.network import ethtool, netlink
 from testctl_agent.spec.types import Value
 
 from agents.tests.engine.snapshot import differ
+from agents.tests.own_host import with_eth0
 
 VALUES: dict[str, Value] = {
     "mtu": 1400, "gro": True, "tso": False, "gro_flush": 20_000, "tcp_sack": 0, "initcwnd": 20, "cc": "reno",
@@ -77,10 +76,6 @@ class Faults:
             self.armed_now = False
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
 class Host:
     """Host alpha with its lease; the clock is a number."""
 
@@ -111,10 +106,7 @@ class Host:
 
 
 def main() -> None:
-    run("mount -t sysfs sys /sys")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
+    with_eth0()
     logging.disable(logging.CRITICAL)
     faults, failed, restores = Faults(), 0, 0
     with tempfile.TemporaryDirectory() as name:

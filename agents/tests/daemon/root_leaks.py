@@ -22,10 +22,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.daemon import agent_pb2 as pb
 
 from agents.tests.daemon.daemons import Caller, Daemon, calling, written
+from agents.tests.own_host import with_eth0
 
 WARM = 5
 CALLS = 64
@@ -117,13 +117,10 @@ def grown(before: Mapping[str, int], now: Callable[[], Mapping[str, int]], point
 
 def main() -> None:
     points = int(sys.argv[1])
-    run("mount -t sysfs sys /sys")
+    with_eth0()
     for where in ("/dev/shm", "/run/netns"):
         Path(where).mkdir(exist_ok=True)
         run(f"mount -t tmpfs mine {where}")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = written(folder, devices={"alpha": "eth0"}, lease=True)

@@ -8,7 +8,6 @@ What it does is a request to netlink, a system call to BPF, or a file that it op
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,16 +20,15 @@ from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.network import netlink
 from testctl_agent.spec.types import Value
 
+from agents.tests.engine.snapshot import differ
+from agents.tests.own_host import with_eth0
+
 VALUES: dict[str, Value] = {
     "mtu": 1400, "gro": True, "tso": False, "gro_flush": 20_000, "tcp_sack": 0, "initcwnd": 20, "cc": "reno",
     "htb_rate": 10**8, "htb_buffer": 50_000, "htb_burst": 10_000, "htb_ecn_threshold": 20_000,
     "htb_mark": sys.argv[1],
 }  # fmt: skip
 DIED, DONE = 9, 0
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def engine(folder: Path) -> Engine:
@@ -79,10 +77,7 @@ def dies(last: int, folder: Path, *, apply: bool) -> bool:
 
 
 def main() -> None:
-    run("mount -t sysfs sys /sys")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
+    with_eth0()
     steps = changed = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -92,8 +87,7 @@ def main() -> None:
             dies(steps % 40, folder, apply=False)  # the one that restores dies too
             engine(folder).restore()
             after = attest(["eth0"])
-            differ = {key: (before.get(key), text) for key, text in after.items() if before.get(key) != text}
-            assert not differ, f"step {steps}: {differ}"
+            assert after == before, f"step {steps}: {differ(before, after)}"
             assert not (folder / "journal").exists()
             steps += 1
     assert steps > changed > len(VALUES)

@@ -6,22 +6,16 @@ Started under `unshare --net --mount`; needs what compiles and loads BPF.  /run 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.cc.struct_ops import available
 from testctl_agent.daemon import agent_pb2 as pb
 
 from agents.tests.daemon.daemons import Caller, Daemon, calling, written
+from agents.tests.own_host import run
 
 NAME = "dctcp_bug"
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def has_it_set(caller: Caller) -> None:

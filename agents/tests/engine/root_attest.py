@@ -6,18 +6,16 @@ Started under `unshare --net --mount`; needs veth and HTB of the running kernel.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.engine.apply import Setting
 from testctl_agent.engine.attest import attest
 from testctl_agent.engine.factory import AgentConfig, assemble
 from testctl_agent.spec.types import Value
 
 from agents.tests.engine.snapshot import differ
+from agents.tests.own_host import run, with_eth0
 
 CHANGES: dict[str, tuple[Value, str]] = {
     "mtu": (1400, "link eth0 mtu"),
@@ -35,15 +33,8 @@ CHANGES: dict[str, tuple[Value, str]] = {
 }
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
 def main() -> None:
-    run("mount -t sysfs sys /sys")
-    run("ip link add eth0 type veth peer name far")
-    for command in ("addr add 10.0.0.1/16 dev eth0", "link set far up", "link set eth0 up", "link set lo up"):
-        run(f"ip {command}")
+    with_eth0()
     with tempfile.TemporaryDirectory() as folder:
         config = AgentConfig("alpha", "host", {"alpha": "eth0"}, Path(folder) / "work", Path(folder) / "journal")
         engine = assemble(config).engine

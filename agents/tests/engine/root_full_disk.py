@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.journal import Journal
 from testctl_agent.spec.errors import ApplyError
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from agents.tests.engine.test_apply import World, engine, start
 
 

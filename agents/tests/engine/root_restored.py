@@ -7,14 +7,12 @@ and /proc/sys/net show.  The host is one that an administrator has set up otherw
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
 from testctl_agent.cc.struct_ops import unavailable
 from testctl_agent.engine.apply import Engine, Setting
 from testctl_agent.engine.attest import attest
@@ -24,6 +22,7 @@ from testctl_agent.spec.errors import ApplyError, TestctlError
 from testctl_agent.spec.types import Value
 
 from agents.tests.engine.snapshot import SYSCTLS, differ, everything, sysctls
+from agents.tests.own_host import run
 
 NETWORK = """
 ip link add eth0 numtxqueues 4 numrxqueues 4 type veth peer name far numtxqueues 4 numrxqueues 4
@@ -74,10 +73,6 @@ EVERYWHERE = {"mtu", "gro", "tso", "gro_flush", "initcwnd", "queues", "cc", "htb
 BORROWED = "dctcp_bug"
 MIN_SYSCTLS, TOGETHER = 150, 40
 """So many can be set in the namespace of any kernel; so many at a time when all of ip, tc and ethtool is compared."""
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def others(text: str) -> Iterator[str]:

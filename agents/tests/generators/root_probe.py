@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
+
+from agents.tests.own_host import entered, run
 
 NEAR, FAR = "10.1.0.2", "10.2.0.2"
 _END = """
@@ -30,10 +30,6 @@ print(json.dumps(task.result()), flush=True)
 """
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
 @contextlib.contextmanager
 def host(side: str, network: int, device: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
     """A process in a namespace of its own, linked to this one; it begins on a signal."""
@@ -41,9 +37,7 @@ def host(side: str, network: int, device: str, **options: Any) -> Iterator[subpr
     argv = ["unshare", "--net", sys.executable, "-c", _END, json.dumps(options), side]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        here = os.stat("/proc/self/ns/net").st_ino
-        while os.stat(f"/proc/{process.pid}/ns/net").st_ino == here:
-            time.sleep(0.01)
+        entered(process.pid)
         run(f"ip link add {device} type veth peer name eth0 netns {process.pid}")
         inside = f"nsenter --net=/proc/{process.pid}/ns/net"
         run(f"ip addr add 10.{network}.0.1/24 dev {device}")

@@ -4,12 +4,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 import subprocess
-import sys
 from pathlib import Path
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from testctl_agent.network import qdisc
 from testctl_agent.params import link_mtu

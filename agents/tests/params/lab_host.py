@@ -10,12 +10,9 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from testctl_agent.bpf import htb_mark
 from testctl_agent.network import qdisc

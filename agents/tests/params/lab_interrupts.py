@@ -8,19 +8,14 @@ exact, so what is asserted of them are numbers, not tolerances of a clock.  Prin
 from __future__ import annotations
 
 import ctypes
-import os
 import socket
 import statistics
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
-
 from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import TestbedError

@@ -21,12 +21,10 @@ from testctl_agent.params.host.htb import Htb, read_state
 from testctl_agent.spec.errors import ApplyError
 from testctl_agent.spec.types import Value
 
+from agents.tests.own_host import entered, run
+
 HOST = Entity("near", "host", ("eth0",))
 SECONDS, RATE = 1.0, 200 * 10**6
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def put(name: str, value: Value) -> None:
@@ -56,9 +54,7 @@ def build() -> subprocess.Popen[bytes]:
     far = subprocess.Popen(
         ["unshare", "--net", sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    here = os.stat("/proc/self/ns/net").st_ino
-    while os.stat(f"/proc/{far.pid}/ns/net").st_ino == here:
-        time.sleep(0.01)
+    entered(far.pid)
     run(f"ip link add eth0 type veth peer name eth0 netns {far.pid}")
     inside = f"nsenter --net=/proc/{far.pid}/ns/net"
     for number, where in ((1, ""), (2, inside)):

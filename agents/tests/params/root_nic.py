@@ -6,7 +6,6 @@ Started under `unshare --net`.
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -18,11 +17,9 @@ from testctl_agent.params import registry
 from testctl_agent.params.entity import Entity
 from testctl_agent.spec.errors import ApplyError, TestbedError
 
+from agents.tests.own_host import run
+
 VETH, TAP = Entity("alpha", "host", ("veth0",)), Entity("beta", "host", ("tap0",))
-
-
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
 
 
 def engine(where: Path) -> Engine:

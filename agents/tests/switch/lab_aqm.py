@@ -9,19 +9,15 @@ arrived behind it, "MIX-PORT/capture.pcap".  Prints JSON: mix -> port -> {"start
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
 import socket
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from testctl_agent.collect import capture
 from testctl_agent.network import port_qdisc, qdisc
@@ -29,10 +25,10 @@ from testctl_agent.network.port_qdisc import Options
 from testctl_agent.switch import ebpf_aqm
 from testctl_agent.switch.ebpf_aqm import Managed
 
+from agents.tests.lab_hosts import add, enter
 from agents.tests.switch import traffic
 
 OUT = Path(os.environ["TESTCTL_OUT"])
-CLONE_NEWNET = 0x40000000
 SO_TXTIME, SO_SNDBUFFORCE, CLOCK_MONOTONIC = 61, 32, 1
 ALIGNED_NS = 2**32 * 1024
 """Runs begin at multiples of it, at which the time is 0 in the 32 bits and the units in which Linux's CoDel counts."""
@@ -45,16 +41,9 @@ def sh(command: str) -> None:
     subprocess.run(command.split(), check=True)
 
 
-def enter(name: str) -> None:
-    with open(f"/run/netns/{name}") as namespace:
-        assert ctypes.CDLL(None).setns(namespace.fileno(), CLONE_NEWNET) == 0
-
-
 def build() -> None:
     """source -> switch -> sink; the source's fq lets each packet go at its time, the switch hands it to its port."""
-    for name in ("source", "switch", "sink"):
-        sh(f"ip netns add {name}")
-        sh(f"ip netns exec {name} sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
+    add("source", "switch", "sink")
     far = "02:00:00:00:00:02"
     sh("ip -n switch link add in type veth peer name eth0 netns source")
     sh(f"ip -n switch link add out type veth peer name eth0 address {far} netns sink")

@@ -7,15 +7,11 @@ import os
 import random
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
-
 from testctl_agent.bpf import load
 from testctl_agent.collect import link_origin, telemetry
 from testctl_agent.network import qdisc

@@ -3,16 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import struct
-import sys
 import time
 
 import pytest
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
-
 from testctl_agent.network import netlink, port_qdisc, qdisc
 from testctl_agent.switch import backend as backends
 from testctl_agent.switch.backend import UNSET

@@ -7,10 +7,7 @@ PROGRAMS names objects, each with its layout.json beside it.
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
-
-sys.path.insert(0, os.environ["TESTCTL_ROOT"])
 
 from p4c_ebpf.compile import Compiled
 from p4c_ebpf.layout import from_json
