@@ -99,6 +99,12 @@ def call(
     return done
 
 
+def output(where: Path, *words: str, code: int = 0, **environment: object) -> str:
+    """All that such a command printed."""
+    done = call(where, *words, code=code, **environment)
+    return done.stdout + done.stderr
+
+
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """(the words, the click command) of each command of a group, those of its groups too."""
     for name in group.list_commands(None):

@@ -4,19 +4,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.cli_commands import output
+
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
-TESTCTL = [sys.executable, "-m", "testctl.cli.main"]
 PLAN = """
 topology: pair
 flows: {{bulk: sender -> receiver}}
@@ -41,20 +39,12 @@ RECOVERY = 3
 has_gdb = pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 
 
-def call(*words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [*TESTCTL, *words], capture_output=True, text=True, timeout=600, check=False, env=os.environ | (env or {})
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module", params=["6.12", "6.1"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run with one recovery, and the id of its point."""
     where = tmp_path_factory.mktemp("gdb")
     (where / "plan.yaml").write_text(PLAN.format(kernel=request.param))
-    call("run", str(where / "plan.yaml"), "--out", str(where / "run"))
+    output(where, "run", "plan.yaml", "--out", "run")
     return where / "run", json.loads((where / "run" / "summary.json").read_text())["points"][0]["id"]
 
 
@@ -68,7 +58,7 @@ def entered_recovery(run: Path, point: str) -> float:
 def test_it_stops_at_the_time_that_the_records_show(run: tuple[Path, str], tmp_path: Path) -> None:
     script = tmp_path / "stop.gdb"
     script.write_text(SCRIPT.format(end="continue"))
-    said = call("replay", str(run[0]), run[1], "--gdb", "-x", str(script))
+    said = output(tmp_path, "replay", str(run[0]), run[1], "--gdb", "-x", str(script))
     (stopped,) = re.findall(r"^stopped after ([0-9.]+) ms$", said, re.MULTILINE)
     assert float(stopped) == pytest.approx(entered_recovery(*run), abs=1e-6)
     assert f"virtual time {stopped} ms" in said
@@ -80,20 +70,20 @@ def test_it_stops_at_the_time_that_the_records_show(run: tuple[Path, str], tmp_p
 def test_a_lab_that_is_left_in_gdb_has_no_result(run: tuple[Path, str], tmp_path: Path) -> None:
     script = tmp_path / "stop.gdb"
     script.write_text(SCRIPT.format(end="kill"))
-    said = call("replay", str(run[0]), run[1], "--gdb", "-x", str(script))
+    said = output(tmp_path, "replay", str(run[0]), run[1], "--gdb", "-x", str(script))
     assert re.search(r"/linux: the lab ended before its point did$", said, re.MULTILINE)
 
 
 def test_bad_input(run: tuple[Path, str], tmp_path: Path) -> None:
     words = ["replay", str(run[0]), run[1]]
-    assert "-x: want it with --gdb" in call(*words, "-x", "file", code=2)
+    assert "-x: want it with --gdb" in output(tmp_path, *words, "-x", "file", code=2)
     bin_ = tmp_path / "bin"
     bin_.mkdir()
-    said = call(*words, "--gdb", code=3, env={"PATH": str(bin_)})
+    said = output(tmp_path, *words, "--gdb", code=3, PATH=bin_)
     assert said == "gdb is not installed; install it with: apt-get install gdb\n"
 
 
 @has_gdb
-def test_a_script_that_is_not_there(run: tuple[Path, str]) -> None:
-    said = call("replay", str(run[0]), run[1], "--gdb", "-x", "none.gdb", code=2)
+def test_a_script_that_is_not_there(run: tuple[Path, str], tmp_path: Path) -> None:
+    said = output(tmp_path, "replay", str(run[0]), run[1], "--gdb", "-x", "none.gdb", code=2)
     assert said == "-x none.gdb: want a file with commands of gdb; there is none\n"

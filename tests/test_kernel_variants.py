@@ -7,9 +7,7 @@ A build takes long, so no test makes one.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,8 @@ from testctl.results import load_run
 
 from controller.tests.report.reading import text_of
 from tests import test_kernel_faults
-from tests.test_gdb import PLAN, TESTCTL, entered_recovery
+from tests.cli_commands import output
+from tests.test_gdb import PLAN, entered_recovery
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 VERSION = "6.12"
@@ -33,28 +32,20 @@ def variant(name: str) -> pytest.MarkDecorator:
     )
 
 
-def call(*words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        [*TESTCTL, *words], capture_output=True, text=True, timeout=900, check=False, env=os.environ | (env or {})
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 @variant("trace")
 def test_a_trace_has_the_times_of_the_records_and_changes_none(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=VERSION))
     run, again = tmp_path / "run", tmp_path / "again"
-    call("run", str(tmp_path / "plan.yaml"), "--out", str(run))
+    output(tmp_path, "run", "plan.yaml", "--out", str(run))
     point = json.loads((run / "summary.json").read_text())["points"][0]["id"]
-    said = call("replay", str(run), point, "--trace", "tcp:*", "--out", str(again))
+    said = output(tmp_path, "replay", str(run), point, "--trace", "tcp:*", "--out", str(again))
     assert "the same: " in said
     trace = (again / "points" / point / "kernel.trace").read_text()
     first = next(line for line in trace.splitlines() if " tcp_retransmit_skb: " in line)
     found = re.search(r" ([0-9]+\.[0-9]{3}) ms: ", first)
     assert found
     assert float(found[1]) == pytest.approx(entered_recovery(run, point), abs=0.002)
-    wrong = call("replay", str(run), point, "--trace", "none:*", "--out", str(tmp_path / "wrong"), code=3)
+    wrong = output(tmp_path, "replay", str(run), point, "--trace", "none:*", "--out", "wrong", code=3)
     assert "trace none:*: this kernel has no such event; its groups are " in wrong
 
 
@@ -88,7 +79,7 @@ def test_a_point_without_a_fault_passes_and_repeats(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=f"{VERSION}-debug") + "  - [bulk, family, [4, 6]]\n")
     digests = []
     for name in ("one", "other"):
-        call("run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / name))
+        output(tmp_path, "run", "plan.yaml", "--out", name)
         points = json.loads((tmp_path / name / "summary.json").read_text())["points"]
         assert [point["verdict"] for point in points] == ["pass", "pass"]
         digests.append([point["digest"] for point in points])
@@ -101,22 +92,23 @@ def test_what_a_point_executes_is_counted_and_no_packet_is_another(tmp_path: Pat
     for name, kernel in (("plain", VERSION), ("first", f"{VERSION}-coverage"), ("second", f"{VERSION}-coverage")):
         (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=kernel))
         runs[name] = tmp_path / name
-        call("run", str(tmp_path / "plan.yaml"), "--out", str(runs[name]))
+        output(tmp_path, "run", "plan.yaml", "--out", str(runs[name]))
     digests = [json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"] for run in runs.values()]
     assert len(set(digests)) == 1
     # What the kernel executed before the traffic depends on how fast the machine sets the point up.
     assert executions(runs["first"]) == executions(runs["second"])
-    files = json.loads(call("coverage", str(runs["first"]), "--json"))["files"]
+    files = json.loads(output(tmp_path, "coverage", str(runs["first"]), "--json"))["files"]
     assert files["net/ipv4/tcp_input.c"]["lines"]["reached"] > 800
     assert files["net/ipv4/tcp_vegas.c"]["functions"]["reached"] == 0
-    assert call("coverage", str(runs["first"]), str(runs["second"]), "--alone").startswith("0 of ")
+    assert output(tmp_path, "coverage", str(runs["first"]), str(runs["second"]), "--alone").startswith("0 of ")
     (line,) = [
         number
         for number, text in enumerate((kernel_sources() / "net/ipv4/tcp_input.c").read_text().splitlines(), 1)
         if text.startswith("void tcp_enter_recovery(")
     ]
-    assert "1 of 1 points reach it" in call("coverage", str(runs["first"]), "--line", f"net/ipv4/tcp_input.c:{line}")
-    wrong = call("coverage", str(runs["plain"]), code=2)
+    said = output(tmp_path, "coverage", str(runs["first"]), "--line", f"net/ipv4/tcp_input.c:{line}")
+    assert "1 of 1 points reach it" in said
+    wrong = output(tmp_path, "coverage", str(runs["plain"]), code=2)
     assert "want points on a kernel that counts what it executes" in wrong
 
 
@@ -161,7 +153,7 @@ def test_several_kernels_count_each_what_it_executes(tmp_path: Path) -> None:
     ):
         (tmp_path / "plan.yaml").write_text(PARTS.format(sender, receiver, partition))
         run = tmp_path / name
-        call("run", str(tmp_path / "plan.yaml"), "--out", str(run))
+        output(tmp_path, "run", "plan.yaml", "--out", str(run))
         digests[name] = json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"]
         if name != "none":
             file = coverage_of(load_run(run)).files["net/ipv4/tcp_input.c"]
@@ -171,16 +163,16 @@ def test_several_kernels_count_each_what_it_executes(tmp_path: Path) -> None:
     assert functions["sender's"] < functions["each"]
     assert "tcp_enter_recovery" in functions["sender's"]
     assert "tcp_data_queue_ofo" in functions["each"] - functions["sender's"]
-    wrong = call("coverage", str(tmp_path / "each"), "--kernel", "6.1-coverage", code=2)
+    wrong = output(tmp_path, "coverage", str(tmp_path / "each"), "--kernel", "6.1-coverage", code=2)
     assert "got none on 6.1-coverage" in wrong
 
 
 @variant("trace")
 def test_a_trace_has_the_events_of_each_of_several_kernels(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PARTS.format(VERSION, VERSION, "own"))
-    call("run", str(tmp_path / "plan.yaml"), "--out", str(tmp_path / "run"))
+    output(tmp_path, "run", "plan.yaml", "--out", "run")
     (point,) = (path.name for path in (tmp_path / "run").glob("points/*"))
-    said = call("replay", str(tmp_path / "run"), point, "--trace", "tcp:*", "--out", str(tmp_path / "again"))
+    said = output(tmp_path, "replay", "run", point, "--trace", "tcp:*", "--out", "again")
     assert "the same: " in said
     (trace,) = (tmp_path / "again").glob("points/*/kernel.trace")
     sender, receiver = re.split("^# receiver$", trace.read_text(), flags=re.MULTILINE)

@@ -15,12 +15,23 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+from p4c_ebpf.errors import ProgramError
+from p4c_ebpf.translate import translate_text
+
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 
 Document = dict[str, Any]
 Json = dict[str, Any]
 Make = Callable[[Document], EbpfTarget]
 HERE = Path(__file__).parent / "programs"
+
+
+def refusal(of: Document) -> str:
+    """Why a document, as x.json, is not translated."""
+    with pytest.raises(ProgramError) as caught:
+        translate_text(json.dumps(of), Path("x.json"))
+    return str(caught.value)
 
 
 def field(header: str, name: str) -> Json:

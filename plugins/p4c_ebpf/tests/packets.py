@@ -22,12 +22,19 @@ def checksum(data: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def ipv4(
-    src: int = 0x0A000001, dst: int = 0x0A000002, protocol: int = 17, ttl: int = 64, length: int = 100,
-    dscp_ecn: int = 0, identification: int = 0, flags: int = 0,
-) -> bytes:  # fmt: skip
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC."""
+    value = 0
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0xA001 if value & 1 else 0)
+    return value
+
+
+def ipv4(src: int = 0x0A000001, dst: int = 0x0A000002, protocol: int = 17, ttl: int = 64, length: int = 100) -> bytes:
     """A header with the right checksum."""
-    head = struct.pack(">BBHHHBBH2I", 0x45, dscp_ecn, length, identification, flags << 13, ttl, protocol, 0, src, dst)
+    head = struct.pack(">BBHHHBBH2I", 0x45, 0, length, 0, 0, ttl, protocol, 0, src, dst)
     return head[:10] + checksum(head).to_bytes(2, "big") + head[12:]
 
 

@@ -11,18 +11,9 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
-from plugins.p4c_ebpf.tests.packets import PAYLOAD, A, ethernet, ports
+from plugins.p4c_ebpf.tests.packets import PAYLOAD, A, crc16, ethernet, ports
 
 pytestmark = pytest.mark.root
-
-
-def crc16(data: bytes) -> int:
-    crc = 0
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0xA001 if crc & 1 else 0)
-    return crc
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from p4c_ebpf.__main__ import main
 from p4c_ebpf.errors import ProgramError
 from p4c_ebpf.translate import translate, translate_text
 
+from plugins.p4c_ebpf.tests.documents import refusal
+
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
 
@@ -27,12 +29,6 @@ Document = dict[str, Any]
 def document(name: str) -> Document:
     loaded: Document = json.loads((PROGRAMS / f"{name}.json").read_text())
     return loaded
-
-
-def refusal(changed: Document) -> str:
-    with pytest.raises(ProgramError) as caught:
-        translate_text(json.dumps(changed), Path("x.json"))
-    return str(caught.value)
 
 
 def send(changed: Document) -> dict[str, Any]:

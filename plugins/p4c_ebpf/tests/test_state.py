@@ -12,7 +12,7 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact
 
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
-from plugins.p4c_ebpf.tests.packets import IPV4, PAYLOAD, A, B, checksum, ethernet, ipv4, ports
+from plugins.p4c_ebpf.tests.packets import IPV4, PAYLOAD, A, B, checksum, crc16, ethernet, ipv4, ports
 
 pytestmark = pytest.mark.root
 
@@ -46,16 +46,6 @@ def test_registers(target: Target) -> None:
         one.driver.write_register("seen", 0, 1 << 32)
     with pytest.raises(DriverError, match=r"^register 'sen': want one of ingress.average"):
         one.driver.register("sen")
-
-
-def crc16(data: bytes) -> int:
-    """CRC-16/ARC."""
-    value = 0
-    for byte in data:
-        value ^= byte
-        for _ in range(8):
-            value = value >> 1 ^ (0xA001 if value & 1 else 0)
-    return value
 
 
 def test_hashes(target: Target) -> None:

@@ -6,13 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from p4c_ebpf.errors import ProgramError
-from p4c_ebpf.translate import translate_text
 from testctl_agent.switch.drivers.driver import Entry, Exact
 
+from plugins.p4c_ebpf.tests.documents import refusal
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import IPV4, B, ethernet
 
@@ -50,19 +48,13 @@ def test_the_port_is_charged_with_what_is_sent(target: Callable[[str], EbpfTarge
     assert [len(one.inject(1, PACKET)) for _ in range(4)] == [1, 1, 1, 0]
 
 
-def _refusal(document: dict[str, Any]) -> str:
-    with pytest.raises(ProgramError) as caught:
-        translate_text(json.dumps(document), Path("x.json"))
-    return str(caught.value)
-
-
 def test_where_it_is_refused() -> None:
     text = (PROGRAMS / "truncate.json").read_text(encoding="utf-8")
     cut = next(p for a in json.loads(text)["actions"] for p in a["primitives"] if p["op"] == "truncate")
     clones = json.loads((PROGRAMS / "clones.json").read_text(encoding="utf-8"))
     clones["actions"][0]["primitives"].append(cut)
-    assert _refusal(clones).endswith("truncate() in a program that clones")
+    assert refusal(clones).endswith("truncate() in a program that clones")
     document = json.loads(text)
     ingress, egress = document["pipelines"][0], document["pipelines"][1]
     ingress["name"], egress["name"] = "egress", "ingress"
-    assert _refusal(document).endswith("truncate() anywhere but in ingress")
+    assert refusal(document).endswith("truncate() anywhere but in ingress")

@@ -8,10 +8,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from p4c_ebpf.errors import ProgramError
-from p4c_ebpf.translate import translate_text
 
 from plugins.p4c_ebpf.tests.conftest import PROGRAMS
+from plugins.p4c_ebpf.tests.documents import refusal
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 
 REST = bytes(range(100, 164))
@@ -91,26 +90,20 @@ def test_a_full_stack_ends_the_parser(one: EbpfTarget) -> None:
 def test_broken_documents() -> None:
     """An element of a stack that is not there, a member that is not there, a type that is not there."""
     whole = json.loads((PROGRAMS / "unions.json").read_text())
-
-    def refusal() -> str:
-        with pytest.raises(ProgramError) as caught:
-            translate_text(json.dumps(broken), PROGRAMS / "x.json")
-        return str(caught.value).removeprefix(f"{PROGRAMS}/")
-
     broken = copy.deepcopy(whole)
     broken["header_unions"][0]["header_ids"] = [3]
-    assert refusal() == "x.json: header_unions[0]: header union address: want 2 headers"
+    assert refusal(broken) == "x.json: header_unions[0]: header union address: want 2 headers"
     broken["header_unions"][0]["union_type"] = "z"
-    assert refusal() == "x.json: header_unions[0]: header union address: no type 'z'"
+    assert refusal(broken) == "x.json: header_unions[0]: header union address: no type 'z'"
     broken = copy.deepcopy(whole)
     broken["header_union_stacks"][0]["header_union_ids"] = [9]
-    assert refusal() == "x.json: header_union_stacks[0]: want a stack of 1 header unions"
+    assert refusal(broken) == "x.json: header_union_stacks[0]: want a stack of 1 header unions"
     broken = copy.deepcopy(whole)
     extract = next(
         op for one in broken["parsers"][0]["parse_states"] for op in one["parser_ops"]
         if op["parameters"][0]["type"] == "union_stack"
     )  # fmt: skip
     extract["parameters"][0]["value"] = ["items", "z"]
-    assert refusal().endswith("header union items[0] has no member 'z'")
+    assert refusal(broken).endswith("header union items[0] has no member 'z'")
     extract["parameters"][0]["value"] = ["z", "byte"]
-    assert refusal().endswith("no stack of header unions 'z'")
+    assert refusal(broken).endswith("no stack of header unions 'z'")

@@ -7,11 +7,10 @@ import json
 from collections.abc import Callable
 
 import pytest
-from p4c_ebpf.errors import ProgramError
-from p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import DriverError
 
 from plugins.p4c_ebpf.tests.conftest import PROGRAMS
+from plugins.p4c_ebpf.tests.documents import refusal
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import ethernet
 
@@ -79,17 +78,11 @@ def test_refusals(one: EbpfTarget) -> None:
 
 def test_what_is_not_translated() -> None:
     whole = json.loads((PROGRAMS / "valuesets.json").read_text())
-
-    def refusal() -> str:
-        with pytest.raises(ProgramError) as caught:
-            translate_text(json.dumps(whole), PROGRAMS / "x.json")
-        return str(caught.value)
-
     whole["parse_vsets"][0]["compressed_bitwidth"] = 17
-    assert refusal().endswith(
+    assert refusal(whole).endswith(
         "can't be translated: the value set P.tunnels with a mask, or with fields of other widths"
     )
     whole["parse_vsets"][0]["compressed_bitwidth"] = 129
-    assert refusal().endswith("can't be translated: 129 bits of the value set P.tunnels; want at most 128")
+    assert refusal(whole).endswith("can't be translated: 129 bits of the value set P.tunnels; want at most 128")
     whole["parse_vsets"] = []
-    assert refusal().endswith("no value set 'P.tunnels'")
+    assert refusal(whole).endswith("no value set 'P.tunnels'")

@@ -7,11 +7,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from p4c_ebpf.errors import ProgramError
-from p4c_ebpf.translate import translate_text
 
 from plugins.p4c_ebpf.tests.conftest import PROGRAMS
-from plugins.p4c_ebpf.tests.documents import Document, Json, assign, field, number, statement
+from plugins.p4c_ebpf.tests.documents import Document, Json, assign, field, number, refusal, statement
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
 from plugins.p4c_ebpf.tests.packets import IPV4, checksum, ethernet, ipv4, ports
 
@@ -103,12 +101,6 @@ def test_a_tcp_header_of_less_than_its_length_is_not_extracted(one: EbpfTarget) 
     order = ethernet(IPV4) + bytes([STAY, FINE])
     want = ethernet(IPV4) + bytes([STAY, CUT]) + ip(4) + short + REST
     assert one.inject(1, order + ip(4) + short + REST) == [(1, want)]
-
-
-def refusal(doc: Document) -> str:
-    with pytest.raises(ProgramError) as caught:
-        translate_text(json.dumps(doc), PROGRAMS / "options.json")
-    return str(caught.value)
 
 
 def document() -> Document:
