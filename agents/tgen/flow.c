@@ -107,7 +107,7 @@ static int64_t tick_ns(const struct options *opt, int64_t base_ns, uint64_t n)
  * Writes `burst` bytes at each tick.  What a full socket delayed is written as soon as
  * it can be: the offered load is kept, as with an application that queues.
  */
-static bool write_at_rate(struct conn *conn, char *buffer, uint64_t amount,
+static void write_at_rate(struct conn *conn, char *buffer, uint64_t amount,
 			  int64_t base_ns, int64_t close_ns)
 {
 	for (uint64_t n = 0; amount > 0; n++) {
@@ -115,14 +115,11 @@ static bool write_at_rate(struct conn *conn, char *buffer, uint64_t amount,
 		int64_t at_ns = tick_ns(conn->opt, base_ns, n);
 
 		if (!sleep_until(at_ns < close_ns ? at_ns : close_ns) ||
-		    at_ns >= close_ns)
-			return false;
-		if (!write_amount(conn, buffer, size))
-			return false;
+		    at_ns >= close_ns || !write_amount(conn, buffer, size))
+			return;
 		if (amount != UNLIMITED)
 			amount -= size;
 	}
-	return true;
 }
 
 static void write_phase(struct conn *conn, char *buffer, const struct phase *phase)
