@@ -44,11 +44,7 @@ LIMITED = """
 zip: [[bulk.pattern, bulk.receive_buffer, bulk.send_buffer]]
 """
 BBR, DCTCP, VEGAS, CUBIC = (f"{cc} greedy none" for cc in ("bbr", "dctcp", "vegas", "cubic"))
-PAUSES, READER, WRITER = (
-    "cubic on-off 100ms/200ms none",
-    "cubic greedy 20000",
-    "cubic stall at 9s for 1s 9000000",
-)
+PAUSES, READER, WRITER = ("cubic on-off 100ms/200ms none", "cubic greedy 20000", "cubic stall at 9s for 1s 9000000")
 Runs = dict[str, tuple[Records, Records]]
 
 

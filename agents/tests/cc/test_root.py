@@ -15,10 +15,7 @@ from testctl_agent.spec.errors import TestbedError
 
 from agents.tests.cc.sources import SOURCES
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
 
 
 def test_struct_ops(in_namespace: Callable[..., str]) -> None:

@@ -97,10 +97,7 @@ def test_without_tls_there_is_a_unix_socket_and_no_lease() -> None:
         ("", "a.json: want JSON; Expecting value: line 1 column 1 (char 0)"),
         ("[]", "a.json: want a JSON object; got list"),
         ('{"name": "a", "name": "b"}', "a.json: name: want each key once; got it twice"),
-        (
-            HOST | {"nmae": 1},
-            "a.json: nmae: want one of the keys backend, devices, forwarding, generators, journal",
-        ),
+        (HOST | {"nmae": 1}, "a.json: nmae: want one of the keys backend, devices, forwarding, generators, journal"),
         (without("journal"), "a.json: journal: want an absolute path; it is missing"),
         (HOST | {"workdir": "work"}, 'a.json: workdir: want an absolute path; got "work"'),
         (HOST | {"workdir": "/var/../etc"}, 'a.json: workdir: want an absolute path; got "/var/../etc"'),

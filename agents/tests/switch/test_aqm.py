@@ -233,10 +233,7 @@ def test_dualpi2_is_linuxs_but_for_what_is_known(beside: Beside, kernel: Path) -
             assert delays[0] == pytest.approx(delays[1], rel=0.05), mix
 
 
-MODELS: dict[type[Port], str] = {
-    Red: "red min 30kB max 90kB gentle ecn seed 7",
-    DualPi2: "dualpi2 seed 7",
-}
+MODELS: dict[type[Port], str] = {Red: "red min 30kB max 90kB gentle ecn seed 7", DualPi2: "dualpi2 seed 7"}
 
 
 @pytest.mark.lab

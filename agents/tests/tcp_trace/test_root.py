@@ -11,10 +11,7 @@ from pathlib import Path
 import pytest
 from testctl_agent.tcp_trace.bpf import unavailable
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-"),
-]
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
 
 
 def test_the_trace_ends_where_tcp_info_does(tmp_path: Path) -> None:

@@ -66,10 +66,7 @@ def test_kernel_and_cc_are_the_senders(run: Run, flow: str, said: dict[str, str]
     """A flow's own congestion control comes before its host's."""
     asked: dict[str, Any] = {
         "settings": {"h1": {"kernel": "6.1", "cc": "cubic"}, "h2": {"kernel": "6.12", "cc": "reno"}},
-        "flows": [
-            {"name": "a", "from": "h1", "options": {"cc": "bbr"}},
-            {"name": "b", "from": "h2", "options": {}},
-        ],
+        "flows": [{"name": "a", "from": "h1", "options": {"cc": "bbr"}}, {"name": "b", "from": "h2", "options": {}}],
     }
     point = replace(run.points[0])
     point.__dict__["point"] = asked

@@ -41,11 +41,7 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
 
 
 @pytest.mark.parametrize(
-    ("op", "why"),
-    [
-        ("assign_union", "an assignment of header unions"),
-        ("sing", "the primitive sing"),
-    ],
+    ("op", "why"), [("assign_union", "an assignment of header unions"), ("sing", "the primitive sing")]
 )
 def test_primitives(op: str, why: str) -> None:
     changed = document("l2")

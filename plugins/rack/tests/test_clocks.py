@@ -37,10 +37,7 @@ def test_before_and_after_are_both_within_the_error(given: list[tuple[int, int]]
 def test_clocks_that_ptp_keeps_are_known_better() -> None:
     server = {"state": ptp(20, 100)}
     said = clocks_of("alpha", server, {"beta": [found(-3000, 9000, ptp(-30, 200))]})
-    assert said == {
-        "alpha": HostClock(20, 100, "ptp"),
-        "beta": HostClock(-30, 200, "ptp"),
-    }
+    assert said == {"alpha": HostClock(20, 100, "ptp"), "beta": HostClock(-30, 200, "ptp")}
 
 
 def test_unless_packets_know_better_or_contradict_or_one_is_not_kept() -> None:

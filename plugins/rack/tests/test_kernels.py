@@ -45,8 +45,7 @@ def points(tmp_path: Path) -> tuple[Point, ...]:
 
 
 @pytest.mark.parametrize(
-    ("name", "release"),
-    [("6.12", NEW), ("6.1", OLD), (OLD, OLD), ("6", ""), ("6.13", ""), ("6.12.117", "")],
+    ("name", "release"), [("6.12", NEW), ("6.1", OLD), (OLD, OLD), ("6", ""), ("6.13", ""), ("6.12.117", "")]
 )
 def test_a_name_is_a_release_or_its_first_two_numbers(name: str, release: str) -> None:
     assert matching(name, [NEW, "6.12.90-mine", OLD]) == release

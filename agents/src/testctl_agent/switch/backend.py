@@ -124,10 +124,7 @@ def own() -> tuple[str, ...]:
 
 
 def load(
-    name: str,
-    devices: Mapping[str, str],
-    forwarding: Stations,
-    settings: Mapping[tuple[str, str], Value] | None = None,
+    name: str, devices: Mapping[str, str], forwarding: Stations, settings: Mapping[tuple[str, str], Value] | None = None
 ) -> Backend:
     """The back end called `name` for a switch with these devices by port.  Raises TestbedError.
 

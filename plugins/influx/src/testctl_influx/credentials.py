@@ -14,11 +14,7 @@ import yaml
 from testctl_agent.spec.errors import PlanError
 
 FILE = "TESTCTL_INFLUX_CREDENTIALS"
-VARIABLES = {
-    "token": "TESTCTL_INFLUX_TOKEN",
-    "user": "TESTCTL_INFLUX_USER",
-    "password": "TESTCTL_INFLUX_PASSWORD",
-}
+VARIABLES = {"token": "TESTCTL_INFLUX_TOKEN", "user": "TESTCTL_INFLUX_USER", "password": "TESTCTL_INFLUX_PASSWORD"}
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,7 @@ from p4c_ebpf.model import RECIRCULATE, RESUBMIT, Action, Array, Field, Header, 
 
 DROP_PORT = 511
 
-_WHY_NOT = {
-    "assign_union": "an assignment of header unions",
-}
+_WHY_NOT = {"assign_union": "an assignment of header unions"}
 _JUMPS = {"_jump": 1, "_jump_if_zero": 2}
 """How many parameters each has, the last one the statement to go to."""
 

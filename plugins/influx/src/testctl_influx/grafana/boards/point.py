@@ -65,10 +65,7 @@ BOARD = Board(
     ],
     [
         Annotation(
-            "stalls",
-            f'SELECT "proof", "cause"::tag FROM "stalls" WHERE {_WHERE} AND $timeFilter',
-            "proof",
-            "cause",
+            "stalls", f'SELECT "proof", "cause"::tag FROM "stalls" WHERE {_WHERE} AND $timeFilter', "proof", "cause"
         )
     ],
 )
