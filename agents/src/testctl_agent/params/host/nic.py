@@ -48,8 +48,6 @@ class Setting:
         return "" if self.field in values else lacking(device, self.what if values else self.group.name)
 
 
-_coalesce = partial(Setting, nic.COALESCE)
-_pause = partial(Setting, nic.PAUSE, what="pause frames", scale=0)
 _spec = partial(ParamSpec, kind="host")
 
 _MICROSECONDS = InSteps(Duration, most=10**9, step=1000)
@@ -57,92 +55,66 @@ _PACKETS = Int(0, 1 << 20, "packets")
 _RING = Int(1, 1 << 20, "packets")
 _RX, _TX = ("queues", "coalesce_adaptive_rx"), ("queues", "coalesce_adaptive_tx")
 
-_ROWS = [
-    (
-        _coalesce("adaptive_rx", "adaptive receive coalescing", scale=0),
-        _spec(
-            name="coalesce_adaptive_rx",
-            help="The driver chooses coalesce_rx by itself; off: it stays as it is set",
-            type=Switch(),
-            after=("queues",),
-        ),
+SPECS = [
+    _spec(
+        name="coalesce_adaptive_rx",
+        help="The driver chooses coalesce_rx by itself; off: it stays as it is set",
+        type=Switch(),
+        after=("queues",),
     ),
-    (
-        _coalesce("adaptive_tx", "adaptive send coalescing", scale=0),
-        _spec(
-            name="coalesce_adaptive_tx",
-            help="The driver chooses coalesce_tx by itself; off: it stays as it is set",
-            type=Switch(),
-            after=("queues",),
-        ),
+    _spec(
+        name="coalesce_adaptive_tx",
+        help="The driver chooses coalesce_tx by itself; off: it stays as it is set",
+        type=Switch(),
+        after=("queues",),
     ),
-    (
-        _coalesce("rx_usecs", "receive coalescing by time", scale=1000),
-        _spec(
-            name="coalesce_rx",
-            help="Time from the first of the packets that arrived to the NIC's interrupt",
-            type=_MICROSECONDS,
-            after=_RX,
-        ),
+    _spec(
+        name="coalesce_rx",
+        help="Time from the first of the packets that arrived to the NIC's interrupt",
+        type=_MICROSECONDS,
+        after=_RX,
     ),
-    (
-        _coalesce("rx_frames", "receive coalescing by packets"),
-        _spec(
-            name="coalesce_rx_frames", help="Packets that arrived until the NIC interrupts", type=_PACKETS, after=_RX
-        ),
+    _spec(name="coalesce_rx_frames", help="Packets that arrived until the NIC interrupts", type=_PACKETS, after=_RX),
+    _spec(
+        name="coalesce_tx",
+        help="Time from the first of the packets that were sent to the NIC's interrupt",
+        type=_MICROSECONDS,
+        after=_TX,
     ),
-    (
-        _coalesce("tx_usecs", "send coalescing by time", scale=1000),
-        _spec(
-            name="coalesce_tx",
-            help="Time from the first of the packets that were sent to the NIC's interrupt",
-            type=_MICROSECONDS,
-            after=_TX,
-        ),
+    _spec(name="coalesce_tx_frames", help="Packets that were sent until the NIC interrupts", type=_PACKETS, after=_TX),
+    _spec(
+        name="pause_autoneg",
+        help="Pause frames are negotiated with the peer, pause_rx and pause_tx being the offer",
+        type=Switch(),
     ),
-    (
-        _coalesce("tx_frames", "send coalescing by packets"),
-        _spec(
-            name="coalesce_tx_frames", help="Packets that were sent until the NIC interrupts", type=_PACKETS, after=_TX
-        ),
+    _spec(
+        name="pause_rx",
+        help="The NIC stops sending when its peer asks (pause frames)",
+        type=Switch(),
+        after=("pause_autoneg",),
     ),
-    (
-        _pause("autoneg"),
-        _spec(
-            name="pause_autoneg",
-            help="Pause frames are negotiated with the peer, pause_rx and pause_tx being the offer",
-            type=Switch(),
-        ),
+    _spec(
+        name="pause_tx",
+        help="The NIC asks its peer to stop when its ring is full (pause frames)",
+        type=Switch(),
+        after=("pause_autoneg",),
     ),
-    (
-        _pause("rx"),
-        _spec(
-            name="pause_rx",
-            help="The NIC stops sending when its peer asks (pause frames)",
-            type=Switch(),
-            after=("pause_autoneg",),
-        ),
-    ),
-    (
-        _pause("tx"),
-        _spec(
-            name="pause_tx",
-            help="The NIC asks its peer to stop when its ring is full (pause frames)",
-            type=Switch(),
-            after=("pause_autoneg",),
-        ),
-    ),
-    (
-        Setting(nic.RINGS, "rx", "receive ring"),
-        _spec(name="ring_rx", help="Packets in each receive ring of the NIC", type=_RING, after=("queues",)),
-    ),
-    (
-        Setting(nic.RINGS, "tx", "send ring"),
-        _spec(name="ring_tx", help="Packets in each send ring of the NIC", type=_RING, after=("queues",)),
-    ),
+    _spec(name="ring_rx", help="Packets in each receive ring of the NIC", type=_RING, after=("queues",)),
+    _spec(name="ring_tx", help="Packets in each send ring of the NIC", type=_RING, after=("queues",)),
 ]
-SPECS = [spec for _, spec in _ROWS]
-_SETTINGS = {spec.name: setting for setting, spec in _ROWS}
+_SETTINGS = {
+    "coalesce_adaptive_rx": Setting(nic.COALESCE, "adaptive_rx", "adaptive receive coalescing", scale=0),
+    "coalesce_adaptive_tx": Setting(nic.COALESCE, "adaptive_tx", "adaptive send coalescing", scale=0),
+    "coalesce_rx": Setting(nic.COALESCE, "rx_usecs", "receive coalescing by time", scale=1000),
+    "coalesce_rx_frames": Setting(nic.COALESCE, "rx_frames", "receive coalescing by packets"),
+    "coalesce_tx": Setting(nic.COALESCE, "tx_usecs", "send coalescing by time", scale=1000),
+    "coalesce_tx_frames": Setting(nic.COALESCE, "tx_frames", "send coalescing by packets"),
+    "pause_autoneg": Setting(nic.PAUSE, "autoneg", "pause frames", scale=0),
+    "pause_rx": Setting(nic.PAUSE, "rx", "pause frames", scale=0),
+    "pause_tx": Setting(nic.PAUSE, "tx", "pause frames", scale=0),
+    "ring_rx": Setting(nic.RINGS, "rx", "receive ring"),
+    "ring_tx": Setting(nic.RINGS, "tx", "send ring"),
+}
 
 
 def read(entity: Entity, name: str) -> Value:
