@@ -123,11 +123,9 @@ class Table:
     @property
     def hash_words(self) -> int:
         """Words of the key of its hash."""
-        return (
-            self.exact_words + self.masked_words + (self.kind == "tuples")
-            if self.kind != "ranges"
-            else (self.exact_words)
-        )
+        if self.kind == "ranges":
+            return self.exact_words
+        return self.exact_words + self.masked_words + (self.kind == "tuples")
 
     @property
     def mask_bytes(self) -> int:
@@ -245,22 +243,10 @@ def from_json(text: str) -> Layout:
         )
         for one in raw["tables"]
     ]
-    return Layout(
-        raw["source"],
-        tuple(tables),
-        tuple(Cells(**one) for one in raw["registers"]),
-        tuple(Cells(**one) for one in raw["counters"]),
-        tuple(Tap(**one) for one in raw["telemetry"]),
-        raw["record_bytes"],
-        raw["control_bytes"],
-        raw["most_copies"],
-        tuple(Meter(**one) for one in raw["meters"]),
-        tuple(Profile(**one) for one in raw["profiles"]),
-        raw["first_port"],
-        tuple(ValueSet(**{**one, "widths": tuple(one["widths"])}) for one in raw["value_sets"]),
-        raw["needed_bytes"],
-        raw["sources"],
-        raw["object"],
-        raw["counts_waiting"],
-        raw["rounds"],
-    )
+    plain = {field.name: raw[field.name] for field in dataclasses.fields(Layout)}
+    kinds: dict[str, Any] = {
+        "registers": Cells, "counters": Cells, "telemetry": Tap, "meters": Meter, "profiles": Profile
+    }  # fmt: skip
+    lists = {name: tuple(kind(**one) for one in raw[name]) for name, kind in kinds.items()}
+    value_sets = tuple(ValueSet(**{**one, "widths": tuple(one["widths"])}) for one in raw["value_sets"])
+    return Layout(**{**plain, **lists, "tables": tuple(tables), "value_sets": value_sets})
