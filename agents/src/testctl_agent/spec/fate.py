@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal, NoReturn, get_args
 
-from testctl_agent.spec.units import Bytes, Duration
+from testctl_agent.spec.units import Bytes, Duration, Quantity
 
 LAST = 2**32 - 1
 """The end of a range that is open."""
@@ -115,6 +115,7 @@ WHATS: tuple[What, ...] = get_args(What)
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[0-9][0-9A-Za-z.]*(?:(?<=[eE])[+-]?[0-9]+)?|\S|$)")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _NUMBER = re.compile(r"[0-9]{1,10}")
+_QUANTITY = re.compile(r"[0-9][0-9A-Za-z.]*")
 _RATE = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
@@ -259,14 +260,19 @@ def _hold(reader: _Reader) -> int:
     """By how much later a packet is sent, in ns."""
     want = f"a duration from 1ns to {Duration(MAX_HOLD_NS)}, such as 3ms"
     reader.want("by")
-    text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
-    try:
-        hold_ns = int(Duration.parse(text))
-    except ValueError:
-        reader.refuse(want, repr(text), at)
+    hold_ns, text, at = _quantity(reader, Duration, want)
     if not 1 <= hold_ns <= MAX_HOLD_NS:
         reader.refuse(want, text, at)
     return hold_ns
+
+
+def _quantity(reader: _Reader, of: type[Quantity], want: str) -> tuple[int, str, int]:
+    """A number with its unit; its text, and where that begins."""
+    text, at = reader.word(_QUANTITY, want)
+    try:
+        return int(of.parse(text)), text, at
+    except ValueError:
+        reader.refuse(want, repr(text), at)
 
 
 def _flow(reader: _Reader) -> str:
@@ -306,11 +312,7 @@ def _bound(reader: _Reader, what: What) -> int:
     if what != "bytes":
         return _number(reader, 1, "an ordinal, a whole number from 1")
     want = "a number of bytes such as 0, 1448 or 64kB"
-    text, at = reader.word(re.compile(r"[0-9][0-9A-Za-z.]*"), want)
-    try:
-        count = int(Bytes.parse(text))
-    except ValueError:
-        reader.refuse(want, repr(text), at)
+    count, text, at = _quantity(reader, Bytes, want)
     if count > LAST:
         reader.refuse(f"{want}, at most {LAST}", text, at)
     return count

@@ -47,7 +47,7 @@ def parse(text: str, quantity: Callable[[str], int | None]) -> tuple[Step, ...]:
         at, blank, value = part.partition(" ")
         if not blank:
             raise ValueError(f"want a time and a value in each step after the first; got {part!r}")
-        steps.append(Step(_time(at), quantity(value.strip())))
+        steps.append(Step(int(time(at)), quantity(value.strip())))
     for step, following in pairwise(steps):
         if step.at_ns >= following.at_ns:
             got = f"{Duration(following.at_ns)} after {Duration(step.at_ns)}"
@@ -81,7 +81,7 @@ def parse_down(text: str) -> tuple[tuple[int, int], ...]:
         low, dash, high = part.strip().partition("-")
         if not dash:
             raise ValueError(f"want pairs of times such as 2s-3s, or {NONE}; got {part.strip()!r}")
-        pair = _time(low.strip(), least=0), _time(high.strip())
+        pair = int(time(low.strip(), least=0)), int(time(high.strip()))
         if pair[0] >= pair[1] or (pairs and pair[0] <= pairs[-1][1]):
             raise ValueError(f"want times in their order; got {part.strip()!r}")
         pairs.append(pair)
@@ -94,8 +94,9 @@ def show_down(times: Sequence[tuple[int, int]]) -> str:
     return "; ".join(f"{Duration(low)}-{Duration(high)}" for low, high in times) or NONE
 
 
-def _time(text: str, least: int = 1) -> int:
-    value = int(Duration.parse(text))
+def time(text: str, least: int = 1) -> Duration:
+    """A time after the start of the traffic, in ns."""
+    value = Duration.parse(text)
     if not least <= value <= LONGEST_NS:
         raise ValueError(f"want a time from {Duration(least)} to {Duration(LONGEST_NS)}; got {text!r}")
     return value

@@ -19,20 +19,13 @@ from itertools import pairwise
 from typing import Any
 
 from testctl_agent.spec.param import ParamSpec
+from testctl_agent.spec.schedule import time
 from testctl_agent.spec.types import Value
-from testctl_agent.spec.units import Bytes, Duration, Quantity
+from testctl_agent.spec.units import Bytes, Quantity
 
 MAX_WRITES = 1024
-_LONGEST_NS = 10**15
 _LONGEST_TEXT = 64 * MAX_WRITES
 _FORM = re.compile(r"(greedy|on-off|stall at|schedule)(?: (.+))?")
-
-
-def _duration(text: str, least: int = 1) -> Duration:
-    value = Duration.parse(text)
-    if not least <= value <= _LONGEST_NS:
-        raise ValueError(f"want a time from {Duration(least)} to {Duration(_LONGEST_NS)}; got {text!r}")
-    return value
 
 
 def _bytes(text: str) -> Bytes:
@@ -50,7 +43,7 @@ def _pair(text: str, between: str) -> tuple[str, str]:
 
 
 def _on_off(rest: str, show: Callable[[Quantity], str]) -> str:
-    on, off = (_duration(part) for part in _pair(rest, "/"))
+    on, off = (time(part) for part in _pair(rest, "/"))
     return f"on-off {show(on)}/{show(off)}"
 
 
@@ -58,15 +51,15 @@ def _stall(rest: str, show: Callable[[Quantity], str]) -> str:
     at, length = _pair(rest, " for ")
     place: Quantity
     try:
-        place = _duration(at, least=0)
+        place = time(at, least=0)
     except ValueError:
         place = _bytes(at)
-    return f"stall at {show(place)} for {show(_duration(length))}"
+    return f"stall at {show(place)} for {show(time(length))}"
 
 
 def _schedule(rest: str, show: Callable[[Quantity], str]) -> str:
     pairs = [_pair(item, ":") for item in rest.split(",")]
-    writes = [(_duration(at, least=0), _bytes(size)) for at, size in pairs]
+    writes = [(time(at, least=0), _bytes(size)) for at, size in pairs]
     if len(writes) > MAX_WRITES:
         raise ValueError(f"want at most {MAX_WRITES} writes; got {len(writes)}")
     if any(a[0] > b[0] for a, b in pairwise(writes)):
