@@ -8,7 +8,6 @@ import os
 import struct
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from testctl_agent.bpf.libbpf import Object, Ring, unregister_struct_ops
 from testctl_agent.cc.compile import BPF, compiled, name_of
@@ -116,5 +115,5 @@ class Registered:
     def __enter__(self) -> Registered:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

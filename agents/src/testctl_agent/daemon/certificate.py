@@ -52,7 +52,7 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
     """(tag, content) of each part of a constructed DER value."""
     at = 0
     while at < len(data):
-        head, length = data[at : at + 2], 0
+        head = data[at : at + 2]
         if len(head) < 2:
             raise ValueError("want DER; it is cut off")
         at += 2
@@ -69,11 +69,10 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _content(data: bytes, tag: int) -> bytes:
     """The content of the first part, which has to have a tag."""
-    for kind, content in _parts(data):
-        if kind == tag:
-            return content
-        break
-    raise ValueError(f"want DER with tag {tag:#x}; got another")
+    kind, content = next(_parts(data), (None, b""))
+    if kind != tag:
+        raise ValueError(f"want DER with tag {tag:#x}; got another")
+    return content
 
 
 def _time(kind: int, data: bytes) -> datetime:

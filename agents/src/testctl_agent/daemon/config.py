@@ -155,15 +155,9 @@ def _agent(top: _Reader) -> AgentConfig:
     for key in ("backend", "forwarding") if kind == "host" else ("generators",):
         if top.has(key):
             top.refuse(key, f"no such key of a {kind}", "one")
-    agent = AgentConfig(
-        name,
-        kind,
-        devices,
-        top.path("workdir"),
-        top.path("journal"),
-        *_switch(top, devices) if kind == "switch" else (),
-    )
-    return dataclasses.replace(agent, generators=_generators(top))
+    places = top.path("workdir"), top.path("journal")
+    of_switch = _switch(top, devices) if kind == "switch" else {}
+    return AgentConfig(name, kind, devices, *places, **of_switch, generators=_generators(top))
 
 
 def _is_port(device: str, kind: str, top: _Reader) -> bool:
@@ -191,14 +185,14 @@ def _known(top: _Reader, key: str, own: Iterable[object], group: Group, word: ob
         top.refuse(key, want, word, group.hint(word))
 
 
-def _switch(top: _Reader, devices: Mapping[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
-    """(back end, notes, forwarding) of a switch."""
+def _switch(top: _Reader, devices: Mapping[str, str]) -> dict[str, Any]:
+    """The members of AgentConfig that only a switch has."""
     backend = top.get("backend", "a back end", lambda value: True, "ebpf")
     _known(top, "backend", backends.own(), BACKENDS, backend)
     forwarding = top.table("forwarding", "an object MAC address → device", {})
     if not all(_MAC.fullmatch(mac) and device in devices.values() for mac, device in forwarding.items()):
         top.refuse("forwarding", "MAC addresses such as 02:00:00:00:00:01 → devices of this switch", forwarding)
-    return backend, {}, forwarding
+    return {"backend": backend, "forwarding": forwarding}
 
 
 def _is_address(value: Any) -> bool:

@@ -42,8 +42,9 @@ def run(config: DaemonConfig) -> None:
     with _alone(agent.journal):
         workdir.own(agent.workdir)
         leftovers.end(agent.workdir)
-        state = prepare(agent, this_boot())
-        state.notes = {**state.notes, **boot_notes.notes()}
+        boot = this_boot()
+        state = prepare(agent, boot)
+        state.notes = {**state.notes, **boot_notes.notes(boot)}
         try:
             unrestored = _restored(state, config.lease)
             _swept(state.who)

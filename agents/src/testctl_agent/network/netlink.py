@@ -14,7 +14,6 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Self
 
 from testctl_agent.spec.errors import TestbedError
@@ -99,9 +98,7 @@ class Netlink:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def request(self, kind: int, flags: int, payload: bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -291,11 +291,7 @@ def _check_workers(client: Client, address: str, testbed: ReadyTestbed) -> None:
             wrong.append(f"{worker}: it can't import testctl: {answer!r}")
             continue
         worker_fitness = from_bytes(Fitness, answer)
-        if (worker_fitness.version, worker_fitness.code, worker_fitness.python) != (
-            mine.version,
-            mine.code,
-            mine.python,
-        ):
+        if replace(worker_fitness, problem="") != mine:
             wrong.append(f"{worker}: want {_words(mine)}; got {_words(worker_fitness)}")
         elif worker_fitness.problem:
             wrong.append(f"{worker}: {worker_fitness.problem}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from types import TracebackType
 from typing import Any, Self
 
 from testctl_agent.spec.errors import TestbedError
@@ -91,9 +90,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
         self._context.term()
 

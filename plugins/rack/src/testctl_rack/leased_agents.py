@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import grpc
@@ -98,7 +97,7 @@ class RemoteAgents(AtOnce):
             raise
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._renewing.join()
         self._release()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
 
 from testctl_agent.bpf.libbpf import Object
 from testctl_agent.spec.errors import DriverError
@@ -205,15 +204,11 @@ class EbpfDriver:
     def register(self, name: str) -> list[int]:
         cells = find(self._registers, name, "register")
         held = self._loaded.map(cells.map)
-        return [int.from_bytes(held.lookup(struct.pack("=I", at)) or b"\0", _order()) for at in range(cells.size)]
+        return [int.from_bytes(held.lookup(struct.pack("=I", at)) or b"\0", sys.byteorder) for at in range(cells.size)]
 
     def write_register(self, name: str, index: int, value: int) -> None:
         cells = find(self._registers, name, "register")
         if not 0 <= value < 1 << cells.width:
             raise DriverError(f"register {cells.name}: want at most {cells.width} bits; got {value}")
         held = self._loaded.map(cells.map)
-        held.update(self._index(cells, index), value.to_bytes(held.value_bytes, _order()))
-
-
-def _order() -> Literal["little", "big"]:
-    return sys.byteorder
+        held.update(self._index(cells, index), value.to_bytes(held.value_bytes, sys.byteorder))
