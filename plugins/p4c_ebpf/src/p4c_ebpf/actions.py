@@ -154,7 +154,7 @@ class Statements:
             self.code.add("opaque(at);")
             with self.code.block(f"if (at < {len(stack.headers)} && (p->valid >> {bit}) & 1)"):
                 self.code.add("opaque(at);")
-                self.code.extend(fields.store_bits(base, field.offset, field.width, "v"))
+                self.code.add(*fields.store_bits(base, field.offset, field.width, "v"))
                 self.code.add(f"p->dirty |= 1ULL << {bit};")
 
     # headers

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
@@ -15,9 +15,6 @@ class Code:
 
     def add(self, *lines: str) -> None:
         self._lines.extend(f"{chr(9) * self._depth}{line}" if line else "" for line in lines)
-
-    def extend(self, lines: Iterable[str]) -> None:
-        self.add(*lines)
 
     def label(self, name: str) -> None:
         """A place to jump to; the empty statement lets a block end there."""
@@ -37,3 +34,11 @@ class Code:
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
+
+
+def map_of(name: str, kind: str, entries: int, value: str, key: str = "__type(key, u32)") -> str:
+    """C of a BPF map."""
+    return (
+        f"struct {{\n\t__uint(type, BPF_MAP_TYPE_{kind});\n\t__uint(max_entries, {entries});\n"
+        f'\t{key};\n\t__type(value, {value});\n}} {name} SEC(".maps");\n'
+    )

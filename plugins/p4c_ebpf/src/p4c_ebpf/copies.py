@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from p4c_ebpf import fields
-from p4c_ebpf.code import Code
+from p4c_ebpf.code import Code, map_of
 from p4c_ebpf.model import EGRESS_CLONE, INGRESS_CLONE, Field, Program
 
 MAX_COPIES = 16
@@ -100,11 +100,7 @@ class Copies:
     def maps(self) -> str:
         if not self.program.clones:
             return ""
-        return (
-            "/* Clone sessions. */\n"
-            "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
-            '\t__type(key, u32);\n\t__type(value, struct group);\n} mirrors SEC(".maps");\n\n'
-        )
+        return f"/* Clone sessions. */\n{map_of('mirrors', 'HASH', 1024, 'struct group')}\n"
 
     @property
     def words(self) -> list[str]:

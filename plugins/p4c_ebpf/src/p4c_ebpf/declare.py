@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from p4c_ebpf.document import Node
 from p4c_ebpf.model import (
     EGRESS_CLONE,
@@ -145,35 +148,32 @@ def _meter(node: Node, index: int) -> Meter:
     return Meter(name, index, size, kind == "packets", node["result_target"] if direct else None)
 
 
-def _mentions(value: object, found: set[tuple[str, str]]) -> None:
-    """All pairs of text in the document that may be a field reference."""
+def _parts(value: object) -> Iterator[dict[str, Any] | list[Any]]:
+    """All objects and arrays in a part of the document."""
     todo = [value]
     while todo:
         one = todo.pop()
-        if isinstance(one, dict):
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            if len(one) == 2 and isinstance(one[0], str) and isinstance(one[1], str):
-                found.add((one[0], one[1]))
-            todo.extend(one)
+        if isinstance(one, dict | list):
+            todo.extend(one.values() if isinstance(one, dict) else one)
+            yield one
+
+
+def _mentions(value: object) -> set[tuple[str, str]]:
+    """All pairs of text in the document that may be a field reference."""
+    arrays = [one for one in _parts(value) if isinstance(one, list) and len(one) == 2]
+    return {(a, b) for a, b in arrays if isinstance(a, str) and isinstance(b, str)}
 
 
 def _share_copies(program: Program) -> None:
     """A field of metadata that is copied as a whole is used on both sides if it is used on one."""
     pairs: list[tuple[str, str]] = []
-    todo = [root.value for root in (program.root["actions"], program.root["parsers"])]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            given = one.get("parameters")
-            if one.get("op") == "assign_header" and isinstance(given, list):
-                names = [str(each.get("value")) for each in given if isinstance(each, dict)]
-                known = [name for name in names if name in program.headers and program.headers[name].metadata]
-                if len(known) == 2:
-                    pairs.append((known[0], known[1]))
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            todo.extend(one)
+    for one in _parts([program.root["actions"].value, program.root["parsers"].value]):
+        given = one.get("parameters") if isinstance(one, dict) and one.get("op") == "assign_header" else None
+        if isinstance(given, list):
+            names = [str(each.get("value")) for each in given if isinstance(each, dict)]
+            known = [name for name in names if name in program.headers and program.headers[name].metadata]
+            if len(known) == 2:
+                pairs.append((known[0], known[1]))
     before = -1
     while before != len(program.used):
         before = len(program.used)
@@ -249,7 +249,6 @@ def declare(root: Node) -> Program:
     for one in root.section("calculations"):
         program.calculations[one["name"].text()] = one
         program.sums_payload |= any(covered.kind() == "payload" for covered in one.section("input"))
-    todo = [node.value for key, node in root.members().items() if key != "field_aliases"]
-    _mentions(todo, program.used)
+    program.used |= _mentions([node.value for key, node in root.members().items() if key != "field_aliases"])
     _share_copies(program)
     return program

@@ -93,7 +93,7 @@ def _inputs(scope: Scope, calculation: Node) -> list[_Input]:
     return found
 
 
-def _groups(inputs: list[_Input], calculation: Node) -> list[_Group]:
+def _groups(inputs: list[_Input]) -> list[_Group]:
     groups: list[_Group] = []
     for one in inputs:
         last = groups[-1].inputs[-1] if groups else None
@@ -135,7 +135,7 @@ class Hashes:
         """Set the C variable `result` (u64, declared by the caller)."""
         name = algorithm(calculation)
         found = _inputs(scope, calculation)
-        groups = _groups([one for one in found if one.text != PAYLOAD], calculation)
+        groups = _groups([one for one in found if one.text != PAYLOAD])
         if name == "csum16":
             self._sum(code, groups, result, [one.text for one in found if one.text == PAYLOAD])
         elif name in _POLYNOMIALS:

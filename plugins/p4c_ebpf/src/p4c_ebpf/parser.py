@@ -8,6 +8,7 @@ standard_metadata.parser_error and end parsing; the packet goes on, as in BMv2.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 
 from p4c_ebpf import fields
 from p4c_ebpf.actions import Statements
@@ -50,26 +51,23 @@ class Parser:
         self.value_sets: dict[str, tuple[int, ...]] = {}
         """Of each value set that a state selects by, the bits of its fields."""
         self._written: dict[Visit, _State] = {}
-        self._sorted: list[Visit] = []
         self._extracted: list[Header] = []
 
     def emit(self, code: Code) -> None:
         """`at` holds the bytes parsed; the label `parsed` follows."""
         start: Visit = (self.node["init_state"].text(), tuple(0 for _ in self.filled))
-        todo, path = [start], []
+        todo = [start]
         done: set[Visit] = set()
         while todo:
             visit = todo.pop()
             if visit in done:
                 continue
             done.add(visit)
-            path.append(visit)
-            if len(path) > _MAX_STATES:
+            if len(done) > _MAX_STATES:
                 self.node.cannot(f"a parser of more than {_MAX_STATES} states, loops unrolled")
             state = self._visit(visit, self.node)
             self._state(code, state)
             todo += [one for one in reversed(state.onward) if one not in done]
-        self._refuse_cycles(start)
         self._order()
 
     def _visit(self, visit: Visit, asking: Node) -> _State:
@@ -298,30 +296,19 @@ class Parser:
 
     # the whole
 
-    def _refuse_cycles(self, start: Visit) -> None:
-        """Depth-first; a state that leads back to itself never ends."""
-        done: set[Visit] = set()
-        stack: list[tuple[Visit, int]] = [(start, 0)]
-        open_: set[Visit] = {start}
-        while stack:
-            visit, at = stack.pop()
-            onward = self._written[visit].onward
-            if at == len(onward):
-                open_.discard(visit)
-                done.add(visit)
-                self._sorted.append(visit)
-                continue
-            stack.append((visit, at + 1))
-            if onward[at] in open_:
-                self._written[visit].node.cannot("a loop that extracts into no stack")
-            if onward[at] not in done:
-                open_.add(onward[at])
-                stack.append((onward[at], 0))
+    def _sorted(self) -> list[_State]:
+        """The states, each before those it leads to; one that leads back to itself never ends."""
+        leads_to = {visit: state.onward for visit, state in self._written.items()}
+        try:
+            order = [*TopologicalSorter(leads_to).static_order()]
+        except CycleError as error:
+            last = max(error.args[1], key=list(leads_to).index)
+            self._written[last].node.cannot("a loop that extracts into no stack")
+        return [self._written[visit] for visit in reversed(order)]
 
     def _order(self) -> None:
         """Are headers extracted in the order of the deparser on every path?"""
-        for visit in reversed(self._sorted):
-            state = self._written[visit]
+        for state in self._sorted():
             last = state.last
             for header in state.extracted:
                 place = self.places.get(header.name, -1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from p4c_ebpf import fields, layout
-from p4c_ebpf.code import Code
+from p4c_ebpf.code import Code, map_of
 from p4c_ebpf.document import Node, unwrap
 from p4c_ebpf.expression import Scope
 from p4c_ebpf.fields import constant
@@ -109,8 +109,8 @@ def _entries(program: Program, table: Node, keys: list[Key]) -> tuple[Preset, ..
         matches = []
         for key, one in zip(keys, given, strict=True):
             kind = one["match_type"].text()
-            first, second = {"exact": ("key", ""), "valid": ("key", ""), "lpm": ("key", "prefix_length"),
-                             "ternary": ("key", "mask"), "range": ("start", "end")}.get(kind, ("key", ""))  # fmt: skip
+            members = {"lpm": ("key", "prefix_length"), "ternary": ("key", "mask"), "range": ("start", "end")}
+            first, second = members.get(kind, ("key", ""))
             value = int(one[first].flag()) if kind == "valid" else one[first].hexadecimal()
             value += (value < 0) << key.width  # of int<N>; a range of those is not taken
             other = 0
@@ -211,40 +211,26 @@ def maps(table: Table) -> str:
         return text + "\n"
     if words:
         value = f"struct row{n}" if table.kind != "ranges" else "struct bucket"
-        text += (
-            f"struct key{n} {{\n\tu64 word[{words}];\n}};\n"
-            f"struct {{\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, {table.capacity});\n"
-            f'\t__type(key, struct key{n});\n\t__type(value, {value});\n}} t{n} SEC(".maps");\n'
-        )
+        text += f"struct key{n} {{\n\tu64 word[{words}];\n}};\n"
+        text += map_of(f"t{n}", "HASH", table.capacity, value, f"__type(key, struct key{n})")
     if table.meter:
-        text += (
-            f"struct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n\t__uint(max_entries, {table.capacity});\n"
-            f'\t__type(key, u32);\n\t__type(value, struct meter);\n}} p{n} SEC(".maps");\n'
-        )
+        text += map_of(f"p{n}", "ARRAY", table.capacity, "struct meter")
     if table.direct:
-        text += (
-            f"struct {{\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, {table.capacity});\n"
-            f'\t__type(key, u32);\n\t__type(value, struct count);\n}} d{n} SEC(".maps");\n'
-        )
+        text += map_of(f"d{n}", "PERCPU_ARRAY", table.capacity, "struct count")
     return text + "\n"
 
 
 def profile_maps(profile: layout.Profile) -> str:
     """C: the members of an action profile and the groups of a selector."""
     n = profile.index
-    array = "struct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n\t__uint(max_entries, {});\n\t__type(key, u32);\n"
     text = (
         f"/* {comment(profile.name)} */\n"
         f"struct member{n} {{\n\tu32 action, priority, slot, spare;\n\tu64 data[{profile.data_words}];\n}};\n"
-        + array.format(profile.size)
-        + f'\t__type(value, struct member{n});\n}} a{n} SEC(".maps");\n'
+        + map_of(f"a{n}", "ARRAY", profile.size, f"struct member{n}")
     )
     if profile.selector:
-        text += (
-            f"struct choices{n} {{\n\tu32 many, member[{MAX_CHOICES}];\n}};\n"
-            + array.format(profile.size)
-            + f'\t__type(value, struct choices{n});\n}} s{n} SEC(".maps");\n'
-        )
+        text += f"struct choices{n} {{\n\tu32 many, member[{MAX_CHOICES}];\n}};\n"
+        text += map_of(f"s{n}", "ARRAY", profile.size, f"struct choices{n}")
     return text + "\n"
 
 

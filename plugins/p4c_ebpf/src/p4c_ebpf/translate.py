@@ -23,7 +23,7 @@ from pathlib import Path
 from p4c_ebpf import document, fields, layout, stages, tables
 from p4c_ebpf.actions import DROP_PORT, Statements
 from p4c_ebpf.beyond import HOLD, Beyond
-from p4c_ebpf.code import Code
+from p4c_ebpf.code import Code, map_of
 from p4c_ebpf.copies import CLONE, MAX_COPIES, ROUNDS, Copies
 from p4c_ebpf.declare import declare
 from p4c_ebpf.deparser import Deparser
@@ -191,13 +191,10 @@ class _Writer:
     def _maps(self) -> str:
         text = (
             "struct count {\n\tu64 packets, bytes;\n};\n\nstruct bucket {\n\tu32 first, rows;\n};\n\n"
-            "struct {\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n\t__uint(max_entries, "
-            + ("5" if self.program.clones else "2")
-            + ");\n"
-            '\t__type(key, u32);\n\t__type(value, struct packet);\n} scratch SEC(".maps");\n\n'
-            f"struct group {{\n\tu32 copies;\n\tu16 port[{MAX_COPIES}], instance[{MAX_COPIES}];\n}};\n\n"
-            "struct {\n\t__uint(type, BPF_MAP_TYPE_HASH);\n\t__uint(max_entries, 1024);\n"
-            '\t__type(key, u32);\n\t__type(value, struct group);\n} groups SEC(".maps");\n\n'
+            + map_of("scratch", "PERCPU_ARRAY", 5 if self.program.clones else 2, "struct packet")
+            + f"\nstruct group {{\n\tu32 copies;\n\tu16 port[{MAX_COPIES}], instance[{MAX_COPIES}];\n}};\n\n"
+            + map_of("groups", "HASH", 1024, "struct group")
+            + "\n"
         )
         text += (
             "/* What is needed of the program, unless a loader says less. */\n"
@@ -206,31 +203,17 @@ class _Writer:
             f"\t1, 1, {MAX_COPIES}, {', '.join('1' * (self._needed() - layout.NEEDS_TABLE))}\n}};\n\n"
         )
         text += self.copies.maps()
+        named: list[tuple[str, str]] = []
         for one in self.program.registers.values():
-            text += (
-                f"/* {comment(one.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
-                f"\t__uint(max_entries, {one.size});\n\t__type(key, u32);\n"
-                f'\t__type(value, u{fields.c_bits(one.width)});\n}} g{one.index} SEC(".maps");\n\n'
-            )
+            named.append((one.name, map_of(f"g{one.index}", "ARRAY", one.size, f"u{fields.c_bits(one.width)}")))
         for one in self.program.counters.values():
-            text += (
-                f"/* {comment(one.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);\n"
-                f"\t__uint(max_entries, {one.size});\n\t__type(key, u32);\n"
-                f'\t__type(value, struct count);\n}} c{one.index} SEC(".maps");\n\n'
-            )
+            named.append((one.name, map_of(f"c{one.index}", "PERCPU_ARRAY", one.size, "struct count")))
         for meter in self.program.meters.values():
-            text += (
-                f"/* {comment(meter.name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_ARRAY);\n"
-                f"\t__uint(max_entries, {meter.size});\n\t__type(key, u32);\n"
-                f'\t__type(value, struct meter);\n}} {meter.map} SEC(".maps");\n\n'
-            )
+            named.append((meter.name, map_of(meter.map, "ARRAY", meter.size, "struct meter")))
         for name in self.parser.value_sets:
             one = self.program.value_sets[name]
-            text += (
-                f"/* {comment(name)} */\nstruct {{\n\t__uint(type, BPF_MAP_TYPE_HASH);\n"
-                f"\t__uint(max_entries, {one.size});\n\t__uint(key_size, 16);\n"
-                f'\t__type(value, u32);\n}} v{one.index} SEC(".maps");\n\n'
-            )
+            named.append((name, map_of(f"v{one.index}", "HASH", one.size, "u32", "__uint(key_size, 16)")))
+        text += "".join(f"/* {comment(name)} */\n{made}\n" for name, made in named)
         text += "".join(tables.profile_maps(one) for one in self.profiles)
         kept = [one for one in self.tables if not (one.kind == "none" and one.constant)]
         text += "".join(tables.maps(one) for one in kept)
