@@ -10,17 +10,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import grpc
 from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon import agent_pb2_grpc as rpc
+from testctl_agent.daemon.protobuf import from_wire, to_wire
+from testctl_agent.spec.types import Value
 
 START_S = 60.0
 CALL_S = 60.0
 FAKE_AGENT = Path(__file__).parents[1] / "switch/fake_agent.py"
+SWITCH = {"name": "s1", "kind": "switch", "devices": {"s1:alpha": "lo"}, "backend": "fake", "lease": True}
+"""Changes of written() by which the agent is a switch's, with leases."""
 
 
 def written(folder: Path, **changes: Any) -> Path:
@@ -129,18 +133,27 @@ class Caller:
 
     def set(self, **values: int | str) -> Any:
         """Apply parameters of alpha."""
-        wire = {
-            name: pb.Value(text=value) if isinstance(value, str) else pb.Value(integer=value)
-            for name, value in values.items()
-        }
-        settings = [pb.Setting(entity="alpha", parameter=name, value=value) for name, value in wire.items()]
+        settings = [pb.Setting(entity="alpha", parameter=name, value=to_wire(value)) for name, value in values.items()]
         return self.call("Apply", pb.ApplyRequest(settings=settings))
 
+    def set_rate(self, rate: int) -> Any:
+        """Of the port of SWITCH."""
+        setting = pb.Setting(entity="s1:alpha", parameter="rate", value=to_wire(rate))
+        return self.call("Apply", pb.ApplyRequest(settings=[setting]))
+
+    def rate(self) -> Value:
+        (rate,) = [one for one in self.call("Describe").capabilities if one.parameter == "rate"]
+        return from_wire(rate.value)
+
+    def acquired(self, lifetime_s: float = 60.0) -> bool:
+        """Whether there is a lease for it now."""
+        self.token = ""
+        with suppress(grpc.RpcError):
+            self.acquire("the next", lifetime_s)
+        return bool(self.token)
+
     def start(self, task: str, kind: str, name: str, **options: int | str) -> Any:
-        wire = {
-            key: pb.Value(text=value) if isinstance(value, str) else pb.Value(integer=value)
-            for key, value in options.items()
-        }
+        wire = {key: to_wire(value) for key, value in options.items()}
         return self.call("Start", pb.StartRequest(task=task, kind=kind, name=name, options=wire))
 
     def facts(self) -> dict[str, str]:

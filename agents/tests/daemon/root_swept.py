@@ -10,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 from testctl_agent.cc.struct_ops import available
-from testctl_agent.daemon import agent_pb2 as pb
 
 from agents.tests.daemon.daemons import Caller, Daemon, calling, written
 from agents.tests.own_host import run
@@ -20,9 +19,7 @@ NAME = "dctcp_bug"
 
 def has_it_set(caller: Caller) -> None:
     caller.acquire()
-    caller.call(
-        "Apply", pb.ApplyRequest(settings=[pb.Setting(entity="alpha", parameter="cc", value=pb.Value(text=NAME))])
-    )
+    caller.set(cc=NAME)
     assert NAME in available()
 
 

@@ -25,7 +25,7 @@ from testctl_agent.main import main
 from testctl_agent.switch.backend import of_plans
 from testctl_agent.system.entry_points import BACKENDS
 
-from agents.tests.daemon.daemons import calling, refused_start, running, written
+from agents.tests.daemon.daemons import SWITCH, calling, refused_start, running, written
 from agents.tests.daemon.test_lease import until
 
 
@@ -43,14 +43,11 @@ def test_a_life(tmp_path: Path) -> None:
 
 
 def test_a_switch(tmp_path: Path) -> None:
-    ports = {"s1:alpha": "lo"}
-    path = written(tmp_path, name="s1", kind="switch", devices=ports, backend="fake", lease=True)
-    with running(path) as daemon, calling(f"unix:{tmp_path}/alpha.sock") as caller:
+    with running(written(tmp_path, **SWITCH)) as daemon, calling(f"unix:{tmp_path}/alpha.sock") as caller:
         words = "switch s1: Apply wants a lease; got none (Acquire gives one)"
         assert caller.refused("Apply") == (grpc.StatusCode.FAILED_PRECONDITION, words)
         caller.acquire()
-        rate = pb.Setting(entity="s1:alpha", parameter="rate", value=pb.Value(integer=10**9))
-        assert caller.call("Apply", pb.ApplyRequest(settings=[rate])).after[0].value.integer == 10**9
+        assert caller.set_rate(10**9).after[0].value.integer == 10**9
         assert caller.call("Release").restored[0].value.text == "none"
         assert daemon.end() == 0
 
@@ -106,7 +103,7 @@ def test_a_wrong_file_is_refused_with_2(tmp_path: Path) -> None:
 
 
 def test_the_back_end_of_tests_is_of_tests_alone(tmp_path: Path) -> None:
-    path = written(tmp_path, name="s1", kind="switch", devices={"s1:alpha": "lo"}, backend="fake")
+    path = written(tmp_path, **SWITCH)
     argv = [sys.executable, "-m", "testctl_agent", "serve", "--check", "--config", str(path)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

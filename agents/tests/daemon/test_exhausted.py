@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from testctl_agent.daemon import agent_pb2 as pb
 from testctl_agent.daemon import descriptors
 from testctl_agent.daemon.config import load
 from testctl_agent.daemon.service import DaemonService
@@ -21,14 +20,12 @@ from testctl_agent.engine.factory import prepare
 from testctl_agent.wire import messages
 
 from agents.tests.daemon.certificates import Authority
-from agents.tests.daemon.daemons import Caller, calling, running, written
+from agents.tests.daemon.daemons import SWITCH, Caller, calling, running, written
 from agents.tests.daemon.test_lease import until
 from agents.tests.daemon.test_tls import keys, peer
 
 pytestmark = pytest.mark.long
 
-SWITCH = {"name": "s1", "kind": "switch", "devices": {"s1:alpha": "lo"}, "backend": "fake", "lease": True}
-RATE = pb.Setting(entity="s1:alpha", parameter="rate", value=pb.Value(integer=10**9))
 DESCRIPTORS, STRANGERS = 300, 500
 
 
@@ -76,23 +73,14 @@ def test_strangers_do_not_keep_a_host_from_being_restored(tmp_path: Path, port: 
     caller: Caller = rig.enter_context(calling(f"127.0.0.1:{port}", controller, "s1"))
     # Before the strangers come: while they are there, they may also keep the controller out.
     caller.acquire("the first", 4.0)
-    caller.call("Apply", pb.ApplyRequest(settings=[RATE]))
+    caller.set_rate(10**9)
     with strangers(port, STRANGERS) as made:
         assert (tmp_path / "journal.jsonl").exists()
         assert made.wait(120)
         until(lambda: not (tmp_path / "journal.jsonl").exists())
         assert "Too many open files" not in daemon.log
-    caller.token = ""
-    until(lambda: _has_a_lease(caller))
-    (rate,) = [one for one in caller.call("Describe").capabilities if one.parameter == "rate"]
-    assert rate.value.text == "none"
-
-
-def _has_a_lease(caller: Caller) -> bool:
-    with suppress(Exception):
-        caller.acquire("the next")
-        return True
-    return False
+    until(caller.acquired)
+    assert caller.rate() == "none"
 
 
 @contextmanager

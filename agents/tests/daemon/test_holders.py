@@ -18,11 +18,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import grpc
 import pytest
-from testctl_agent.daemon import agent_pb2 as pb
 
-from agents.tests.daemon.daemons import Caller, calling, running, written
+from agents.tests.daemon.daemons import SWITCH, Caller, calling, running, written
 from agents.tests.daemon.test_lease import until
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +29,6 @@ FIRST, SECOND = 10**9, 2 * 10**9
 HOLDER = """
 import sys, time
 import grpc
-from testctl_agent.daemon import agent_pb2 as pb
 from agents.tests.daemon.daemons import calling
 address, lease_s, rate = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 with calling(address) as caller:
@@ -41,8 +38,7 @@ with calling(address) as caller:
     try:
         while True:
             number += 1
-            value = pb.Value(integer=rate + number)
-            caller.call("Apply", pb.ApplyRequest(settings=[pb.Setting(entity="s1:a", parameter="rate", value=value)]))
+            caller.set_rate(rate + number)
             print("set", number, flush=True)
             caller.call("Renew")
             time.sleep(0.05)
@@ -54,8 +50,7 @@ with calling(address) as caller:
 @pytest.fixture
 def address(tmp_path: Path, rig: ExitStack) -> str:
     """The configuration of a switch's agent with leases."""
-    path = written(tmp_path, name="s1", kind="switch", devices={"s1:a": "lo"}, backend="fake", lease=True)
-    rig.enter_context(running(path))
+    rig.enter_context(running(written(tmp_path, **SWITCH)))
     return f"unix:{tmp_path}/alpha.sock"
 
 
@@ -75,26 +70,20 @@ def said(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+def last_words(process: subprocess.Popen[str]) -> str:
+    """Behind what it had reported before it was held up."""
+    while (words := said(process)).startswith("set"):
+        pass
+    return words
+
+
 def next_holder(address: str, rig: ExitStack) -> Caller:
     """One that asks until it has the lease, and sets the rate of its own."""
     caller = rig.enter_context(calling(address))
-
-    def has_it() -> bool:
-        with suppress(grpc.RpcError):
-            caller.acquire("the next", 30.0)
-            return True
-        return False
-
-    until(has_it)
-    assert rate_of(caller) == "none"  # the one before is restored
-    setting = pb.Setting(entity="s1:a", parameter="rate", value=pb.Value(integer=SECOND))
-    caller.call("Apply", pb.ApplyRequest(settings=[setting]))
+    until(lambda: caller.acquired(30.0))
+    assert caller.rate() == "none"  # the one before is restored
+    caller.set_rate(SECOND)
     return caller
-
-
-def rate_of(caller: Caller) -> str:
-    (rate,) = [one for one in caller.call("Describe").capabilities if one.parameter == "rate"]
-    return str(rate.value.text or rate.value.integer)
 
 
 class Between:
@@ -168,11 +157,8 @@ def test_one_that_is_stopped_and_goes_on(address: str, rig: ExitStack) -> None:
         process.send_signal(signal.SIGSTOP)
         caller = next_holder(address, rig)
         process.send_signal(signal.SIGCONT)
-        words = said(process)
-        while words.startswith("set"):  # it had reported that before it was stopped
-            words = said(process)
-        assert "switch s1: " in words
-        assert rate_of(caller) == str(SECOND)
+        assert "switch s1: " in last_words(process)
+        assert caller.rate() == SECOND
 
 
 @pytest.mark.parametrize("way", ["up", "down"])
@@ -185,11 +171,8 @@ def test_one_that_is_cut_off_in_one_direction(
         between.passes[way].clear()
         caller = next_holder(address, rig)
         between.passes[way].set()  # what was under way arrives now
-        words = said(process)
-        while words.startswith("set"):
-            words = said(process)
-        assert "switch s1: " in words
-        assert rate_of(caller) == str(SECOND)
+        assert "switch s1: " in last_words(process)
+        assert caller.rate() == SECOND
 
 
 def test_one_whose_calls_all_come_too_late(tmp_path: Path, address: str, between: Between, rig: ExitStack) -> None:
@@ -197,5 +180,4 @@ def test_one_whose_calls_all_come_too_late(tmp_path: Path, address: str, between
     with holder(f"unix:{tmp_path}/between.sock", FIRST, lease_s=0.5) as process:
         assert said(process) == "has it"
         assert "switch s1: Apply wants a lease; the one given has ended" in said(process)
-    caller = next_holder(address, rig)
-    assert rate_of(caller) == str(SECOND)
+    assert next_holder(address, rig).rate() == SECOND

@@ -296,7 +296,7 @@ def test_the_tasks_of_a_lease_end_with_it(serving: Serving, rig: ExitStack, tmp_
         grpc.StatusCode.FAILED_PRECONDITION,
         "host alpha: Stop wants a lease; the one given has ended",
     )
-    until(lambda: _acquired(caller))
+    until(caller.acquired)
     caller.start("count", "collector", "counters", devices="lo")
     assert caller.call("Stop", pb.StopRequest(task="count")).ok
     assert (tmp_path / "work" / "lease-2" / "count").exists()
@@ -304,12 +304,3 @@ def test_the_tasks_of_a_lease_end_with_it(serving: Serving, rig: ExitStack, tmp_
     assert chunks[-1].sha256
     caller.call("Release")
     assert list((tmp_path / "work").iterdir()) == []
-
-
-def _acquired(caller: Caller) -> bool:
-    caller.token = ""
-    try:
-        caller.acquire("the next")
-    except grpc.RpcError:
-        return False
-    return True

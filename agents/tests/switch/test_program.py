@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from testctl_agent.spec import ecmp
+from testctl_agent.spec import ecmp, fate, flows
+from testctl_agent.spec.errors import DriverError
+from testctl_agent.switch import testbed_program
 from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 from testctl_agent.switch.testbed_tables import TestbedTables
 
@@ -276,14 +278,10 @@ def test_counters_of_ports_and_flows(switch: ProgramSwitch) -> None:
 
 
 def test_direct_counter_of_a_fate(switch: ProgramSwitch) -> None:
-    from testctl_agent.spec.fate import parse
-    from testctl_agent.spec.flows import parse as flows
-    from testctl_agent.switch import testbed_program
-
     switch.tables.set_fates("drop data 2-3 of bulk")
     for segment in stream(5):
         switch.through(segment)
-    (row,) = testbed_program.fates(parse("drop data 2-3 of bulk"), flows(switch.tables.flows()))
+    (row,) = testbed_program.fates(fate.parse("drop data 2-3 of bulk"), flows.parse(switch.tables.flows()))
     assert switch.driver.direct(row).packets == 2
 
 
@@ -300,8 +298,6 @@ def test_an_id_of_the_last_connection(switch: ProgramSwitch) -> None:
 
 
 def test_a_table_takes_a_key_once(switch: ProgramSwitch) -> None:
-    from testctl_agent.spec.errors import DriverError
-
     row = Entry(
         "loss", {"flow": Exact(9)}, "lose", dict.fromkeys(("most", "salt_a", "salt_b", "salt_c", "loss_rank"), 0)
     )
