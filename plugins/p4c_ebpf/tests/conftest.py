@@ -3,40 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
 
-from plugins.p4c_ebpf.tests.documents import Document, Make, loaded
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
-
-PROGRAMS = Path(__file__).parent / "programs"
+from plugins.p4c_ebpf.tests.documents import Make, loaded
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
+from plugins.p4c_ebpf.tests.program_files import PROGRAMS
 
 
 @pytest.fixture
-def target() -> Iterator[Callable[[str], EbpfTarget]]:
+def target() -> Iterator[Target]:
     """target("router"): the program loaded; it is gone after the test."""
-    made: list[EbpfTarget] = []
-
-    def make(name: str) -> EbpfTarget:
-        made.append(EbpfTarget(PROGRAMS / f"{name}.json"))
-        return made[-1]
-
-    yield make
-    for one in made:
-        one.close()
+    with ExitStack() as stack:
+        yield lambda name: stack.enter_context(closing(EbpfTarget(PROGRAMS / f"{name}.json")))
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Make]:
     """made(document): the program of a document written by a test, loaded; it is gone after the test."""
-    found: list[EbpfTarget] = []
-
-    def make(one: Document) -> EbpfTarget:
-        found.append(loaded(tmp_path, one))
-        return found[-1]
-
-    yield make
-    for one in found:
-        one.close()
+    with ExitStack() as stack:
+        yield lambda document: stack.enter_context(closing(loaded(tmp_path, document)))

@@ -20,11 +20,10 @@ from p4c_ebpf.errors import ProgramError
 from p4c_ebpf.translate import translate_text
 
 from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.program_files import Document, committed
 
-Document = dict[str, Any]
 Json = dict[str, Any]
 Make = Callable[[Document], EbpfTarget]
-HERE = Path(__file__).parent / "programs"
 
 
 def refusal(of: Document) -> str:
@@ -80,7 +79,7 @@ def document(
     metadata   headers that are not extracted
     extracted  the headers that the parser extracts, if not all
     """
-    made: Document = json.loads((HERE / "l2.json").read_text(encoding="utf-8"))
+    made = committed("l2")
     standard = next(one for one in made["header_types"] if one["name"] == "standard_metadata")
     real = [name for name in headers if name not in metadata]
     made["header_types"] = [standard] + [

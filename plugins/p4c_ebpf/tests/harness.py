@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from p4c_ebpf import compile as compiler
@@ -103,3 +103,7 @@ class EbpfTarget:
         if self._telemetry is not None:
             self._telemetry.close()
         self.object.close()
+
+
+Target = Callable[[str], EbpfTarget]
+"""What the fixture `target` is."""

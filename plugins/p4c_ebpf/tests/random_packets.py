@@ -11,6 +11,7 @@ import struct
 from random import Random
 from typing import Any
 
+from plugins.p4c_ebpf.tests.packets import checksum
 from plugins.p4c_ebpf.tests.random_rows import Values
 
 MIN, MAX_PAYLOAD = 14, 96
@@ -135,7 +136,7 @@ class Maker:
         pseudo = b"".join(addresses) + struct.pack(">HH", protocol, len(above))
         at = {6: 16, 17: 6}.get(protocol)
         if at is not None:
-            above = above[:at] + checksum(pseudo + above) + above[at + 2 :]
+            above = above[:at] + checksum(pseudo + above).to_bytes(2, "big") + above[at + 2 :]
         traffic = random.choice((0, 1, 2, 3, values.some(8)))
         if not four:
             head = struct.pack(">IHBB", 6 << 28 | traffic << 20 | values.some(20), len(above), protocol, values.some(8))
@@ -146,7 +147,7 @@ class Maker:
             ">BBHHHBBH", 0x45 + len(options) // 4, traffic, 20 + len(options) + len(above), values.some(16), fragment,
             values.some(8), protocol, 0,
         ) + b"".join(addresses) + options  # fmt: skip
-        return ethernet + b"\x08\0" + head[:10] + checksum(head) + head[12:] + above
+        return ethernet + b"\x08\0" + head[:10] + checksum(head).to_bytes(2, "big") + head[12:] + above
 
     def _above(self, protocol: int, payload: bytes) -> bytes:
         values, random = self._values, self._random
@@ -162,15 +163,6 @@ class Maker:
             ">IIHHHH", number, values.some(32), (5 + len(options) // 4) << 12 | flags, values.some(16), 0, 0
         )
         return ports + head + options + payload
-
-
-def checksum(data: bytes) -> bytes:
-    """The Internet checksum (RFC 1071)."""
-    words = struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2))
-    total = sum(words)
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return struct.pack(">H", ~total & 0xFFFF)
 
 
 def _overlay(header: dict[str, Bits], ahead: list[tuple[int, Bits]]) -> None:

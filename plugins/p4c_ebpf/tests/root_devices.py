@@ -18,6 +18,7 @@ from testctl_agent.switch.drivers.driver import Entry, Exact
 from testctl_agent.switch.drivers.ebpf_driver import EbpfDriver
 
 from plugins.p4c_ebpf.tests.harness import compiled
+from plugins.p4c_ebpf.tests.program_files import PROGRAMS
 
 MACS = [0x020000000000 + number for number in range(5)]
 EVERYONE = 2**48 - 1
@@ -42,7 +43,7 @@ def receive(end: socket.socket) -> bytes:
 
 
 def build() -> tuple[Object, EbpfDriver, list[socket.socket]]:
-    made = compiled(Path(__file__).parent / "programs" / "vlan.json", harness=False)
+    made = compiled(PROGRAMS / "vlan.json", harness=False)
     loaded = Object(made.object)
     ends = [socket.socket()]
     for number in range(1, 5):

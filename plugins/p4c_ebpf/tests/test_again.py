@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from p4c_ebpf.copies import ROUNDS
 from testctl_bmv2 import simple_switch
 
 from plugins.p4c_ebpf.tests.bmv2_target import Bmv2Target
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import ethernet
+from plugins.p4c_ebpf.tests.program_files import PROGRAMS
 
-PROGRAMS = Path(__file__).parent / "programs"
 RECIRCULATED, RESUBMITTED = 4 << 4, 6 << 4
 REPLICATION = 5
 EVERYBODY = 2**48 - 1
@@ -41,20 +39,20 @@ def packet(
         (packet(1, 1), packet(1, 0, found=(2, RECIRCULATED, 1, 0))),
     ],
 )
-def test_it_keeps_what_its_list_says(target: Callable[[str], EbpfTarget], sent: bytes, leaves: bytes) -> None:
+def test_it_keeps_what_its_list_says(target: Target, sent: bytes, leaves: bytes) -> None:
     one = target("again")
     assert one.inject(1, sent) == [(2, leaves)]
     assert one.inject(1, packet()) == [(2, packet())], "and leaves nothing to the next packet"
 
 
 @pytest.mark.parametrize("asked", [{"resubmit": ROUNDS + 1}, {"recirculate": ROUNDS + 1}])
-def test_what_comes_too_often_is_lost(target: Callable[[str], EbpfTarget], asked: dict[str, int]) -> None:
+def test_what_comes_too_often_is_lost(target: Target, asked: dict[str, int]) -> None:
     one = target("again")
     assert one.inject(1, packet(**asked)) == []
     assert one.inject(1, packet()) == [(2, packet())]
 
 
-def test_a_copy_of_a_group_is_lost(target: Callable[[str], EbpfTarget]) -> None:
+def test_a_copy_of_a_group_is_lost(target: Target) -> None:
     one = target("again")
     one.driver.multicast(7, [2, 3])
     assert one.inject(1, packet(recirculate=1, dst=EVERYBODY)) == []
@@ -63,7 +61,7 @@ def test_a_copy_of_a_group_is_lost(target: Callable[[str], EbpfTarget]) -> None:
 
 
 @pytest.mark.skipif(bool(simple_switch.unavailable()), reason=simple_switch.unavailable())
-def test_bmv2_does_the_same(target: Callable[[str], EbpfTarget]) -> None:
+def test_bmv2_does_the_same(target: Target) -> None:
     one = target("again")
     with Bmv2Target(PROGRAMS / "again.json", PROGRAMS / "again.p4info.txtpb") as other:
         for sent in (packet(), packet(resubmit=1), packet(resubmit=ROUNDS), packet(recirculate=ROUNDS), packet(2, 2)):

@@ -3,22 +3,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 import pytest
 from p4c_ebpf.copies import ROUNDS
-from p4c_ebpf.errors import ProgramError
-from p4c_ebpf.translate import translate_text
 from testctl_agent.spec.errors import DriverError
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.documents import refusal
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import ethernet
+from plugins.p4c_ebpf.tests.program_files import committed
 
 pytestmark = pytest.mark.root
 
-Target = Callable[[str], EbpfTarget]
 REST = bytes(range(64))
 PLAIN, WITH_METADATA = 1, 2
 KEPT = pytest.mark.parametrize(("how", "kept"), [(PLAIN, 0), (WITH_METADATA, 77)])
@@ -98,11 +93,10 @@ def test_a_program_that_does_not_clone(target: Target) -> None:
 
 
 def test_field_lists_have_metadata() -> None:
-    doc = json.loads((PROGRAMS / "clones.json").read_text())
+    doc = committed("clones")
     [kept] = [one for one in doc["field_lists"] if one["elements"]]
     kept["elements"] = [{"type": "field", "value": ["number", "value"]}]
-    with pytest.raises(ProgramError, match=r": can't be translated: a field list of anything but metadata$"):
-        translate_text(json.dumps(doc), PROGRAMS / "clones.json")
+    assert refusal(doc).endswith(": can't be translated: a field list of anything but metadata")
 
 
 @pytest.mark.parametrize(("first", "second", "passed"), [(4, 4, [2]), (5, 4, []), (4, 5, []), (255, 255, [])])

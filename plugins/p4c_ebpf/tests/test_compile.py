@@ -12,9 +12,9 @@ from p4c_ebpf.__main__ import main
 from p4c_ebpf.compile import compiled, stale
 from p4c_ebpf.errors import ProgramError, ToolError
 
-HERE = Path(__file__).parent
-L2 = HERE / "programs" / "l2.json"
-BUILD = HERE.parents[2] / "p4" / "build"
+from plugins.p4c_ebpf.tests.program_files import BUILD, PROGRAMS
+
+L2 = PROGRAMS / "l2.json"
 CLANG = "clang version 14."
 """That of the committed object."""
 
@@ -25,7 +25,7 @@ def test_the_object_is_the_same_in_each_place(tmp_path: Path) -> None:
     made = first.object.read_bytes()
     assert made.startswith(b"\x7fELF")
     assert made == second.object.read_bytes()
-    for path in (tmp_path, HERE.parents[2]):
+    for path in (tmp_path, Path(__file__).parents[3]):
         assert str(path).encode() not in made
     assert compiled(L2, tmp_path / "harness", harness=True).layout.sources != first.layout.sources
 

@@ -14,18 +14,11 @@ from p4c_ebpf.document import ProgramError
 from p4c_ebpf.translate import Translation, translate_text
 from testctl_agent.switch.drivers.driver import Entry, Exact
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
-from plugins.p4c_ebpf.tests.documents import Document, Make, assign, field, number
-from plugins.p4c_ebpf.tests.documents import document as written
+from plugins.p4c_ebpf.tests.documents import Document, Make, assign, document, field, number
 from plugins.p4c_ebpf.tests.packets import ethernet
+from plugins.p4c_ebpf.tests.program_files import NAMES, committed
 
-NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
 REST = bytes(range(64))
-
-
-def document(name: str) -> Document:
-    found: Document = json.loads((PROGRAMS / f"{name}.json").read_text(encoding="utf-8"))
-    return found
 
 
 def translated(one: Document) -> Translation:
@@ -80,7 +73,7 @@ def of_p4c_bm(one: Document) -> None:
 @pytest.mark.parametrize("older", [of_2018, of_nothing_that_need_not_be], ids=lambda older: older.__name__)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_program(name: str, older: Callable[[Document], None]) -> None:
-    one = document(name)
+    one = committed(name)
     if older is of_2018:
         for values in one["parse_vsets"]:
             values["max_size"] = VALUE_SET_SIZE
@@ -92,7 +85,7 @@ def test_the_same_program(name: str, older: Callable[[Document], None]) -> None:
 @pytest.mark.parametrize("name", ["l2", "router", "counters", "meters"])
 def test_names_in_place_of_numbers(name: str) -> None:
     """p4c gives an action a number for each table; a name means the first."""
-    one = document(name)
+    one = committed(name)
     first = {each["name"]: each["id"] for each in reversed(one["actions"])}
     names = {each["id"]: each["name"] for each in one["actions"]}
     for pipeline in one["pipelines"]:
@@ -106,7 +99,7 @@ def test_names_in_place_of_numbers(name: str) -> None:
 
 def test_a_selector_of_a_table() -> None:
     """Its profile has the size of the table."""
-    one = document("selector")
+    one = committed("selector")
     of_p4c_bm(one)
     assert [each.selector for each in translated(one).layout.profiles].count(True) >= 1
 
@@ -116,7 +109,7 @@ def test_a_selector_of_a_table() -> None:
 @pytest.mark.parametrize("keys", [["a"], []], ids=["keys", "no keys"])
 def test_a_table_without_a_default_action(made: Make, keys: list[str], hit: bool) -> None:
     """A packet that it misses goes on without any, until one is set; "" takes it away again."""
-    one = written({"x_t": [("a", 8), ("b", 8), ("c", 8)]}, {"x": "x_t"})
+    one = document({"x_t": [("a", 8), ("b", 8), ("c", 8)]}, {"x": "x_t"})
     value = {"type": "runtime_data", "value": 0}
     one["actions"][:0] = [
         {"name": "put", "id": 2, "runtime_data": [{"name": "value", "bitwidth": 8}],
@@ -152,7 +145,7 @@ def test_a_table_without_a_default_action(made: Make, keys: list[str], hit: bool
 @pytest.mark.root
 def test_a_key_that_is_the_validity_of_a_header(made: Make) -> None:
     """Its target is the header's name, and so is its own where it has none."""
-    one = written({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t", "y": "x_t"}, extracted=["x"])
+    one = document({"x_t": [("a", 8), ("b", 8)]}, {"x": "x_t", "y": "x_t"}, extracted=["x"])
     one["actions"].append({"name": "nine", "id": 2, "primitives": [assign(field("x", "b"), number(9))]})
     pipeline = one["pipelines"][0]
     pipeline["init_table"] = "table"
@@ -172,7 +165,7 @@ def test_a_key_that_is_the_validity_of_a_header(made: Make) -> None:
 @pytest.mark.parametrize("owner", ["intrinsic_metadata", ""])
 def test_the_group_of_p4_14(made: Make, owner: str) -> None:
     """mcast_grp in a header of its own, or nowhere."""
-    one = document("multicast")
+    one = committed("multicast")
     (kind,) = [each for each in one["header_types"] if each["name"] == "standard_metadata"]
     kind["fields"] = [each for each in kind["fields"] if each[0] != "mcast_grp"]
     one["header_types"].append({"name": "intrinsic_metadata_t", "id": 99, "fields": [["mcast_grp", 16]]})
@@ -189,7 +182,7 @@ def test_the_group_of_p4_14(made: Make, owner: str) -> None:
 @pytest.mark.root
 def test_lengths_in_bits(made: Make) -> None:
     """p4c before 2.19 writes `max_length` in bits, which BMv2 takes for bytes."""
-    one = document("options")
+    one = committed("options")
     for kind in one["header_types"]:
         kind["max_length"] = 8 * kind["max_length"] if kind.get("max_length") else None
     sent = ethernet(0x88B5) + bytes(2) + (320).to_bytes(2, "big") + bytes(range(1, 41)) + REST
@@ -200,13 +193,13 @@ def test_negative_constants_of_tables_are_of_twos_complement() -> None:
     """As p4c writes those of int<N>."""
 
     def of(data: str, key: str) -> Translation:
-        one = document("acl")
+        one = committed("acl")
         (table,) = [each for pipeline in one["pipelines"] for each in pipeline["tables"] if each.get("entries")]
         table["default_entry"]["action_data"] = [data]
         table["entries"][0]["match_key"][0]["key"] = key
         return translated(one)
 
-    (width,) = {each["runtime_data"][0]["bitwidth"] for each in document("acl")["actions"] if each["id"] == 2}
+    (width,) = {each["runtime_data"][0]["bitwidth"] for each in committed("acl")["actions"] if each["id"] == 2}
     assert of("-0x01", "-0x02") == of(hex((1 << width) - 1), "0xfffe")
     with pytest.raises(ProgramError, match="parameters don't fit"):
         of(f"-{hex((1 << width - 1) + 1)}", "0x0050")

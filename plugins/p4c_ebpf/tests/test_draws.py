@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import ethernet
 
 PACKET = ethernet(0x9999) + bytes(60)
@@ -21,7 +20,7 @@ def drawn(one: EbpfTarget, times: int) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.root
-def test_they_are_even_and_repeat(target: Callable[[str], EbpfTarget]) -> None:
+def test_they_are_even_and_repeat(target: Target) -> None:
     first = drawn(target("draws"), MANY)
     small, one, some, every = zip(*first, strict=True)
     counts = Counter(small)

@@ -6,11 +6,10 @@ from __future__ import annotations
 import itertools
 import random
 import struct
-from collections.abc import Callable
 
 import pytest
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import ethernet
 
 pytestmark = pytest.mark.root
@@ -60,7 +59,7 @@ def cases() -> list[tuple[int, ...]]:
     return edges + drawn
 
 
-def test_expressions(target: Callable[[str], EbpfTarget]) -> None:
+def test_expressions(target: Target) -> None:
     one = target("expressions")
     for given in cases():
         [(_, got)] = one.inject(1, ethernet(0x9999) + OPERANDS.pack(*given) + b"rest")

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact, Lpm, Range, Ternary
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import IPV4, IPV6, PAYLOAD, A, B, ethernet, ipv4, ipv6, ports
 
 pytestmark = pytest.mark.root
-
-Target = Callable[[str], EbpfTarget]
 
 
 def test_l2(target: Target) -> None:

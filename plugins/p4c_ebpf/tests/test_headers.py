@@ -4,22 +4,18 @@
 from __future__ import annotations
 
 import itertools
-import json
 import struct
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from testctl_agent.switch.drivers.driver import Entry, Exact
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.documents import Make, element, field
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import IPV4, MPLS, PAYLOAD, VLAN, A, B, ethernet, ipv4
+from plugins.p4c_ebpf.tests.program_files import committed
 
 pytestmark = pytest.mark.root
 
-Target = Callable[[str], EbpfTarget]
 TUNNEL = 0x1212
 
 
@@ -163,32 +159,20 @@ def stacked(traffic_class: int, labels: list[int], ttls: list[int]) -> bytes:
     return ethernet(MPLS) + b"".join(parts) + ipv4() + PAYLOAD
 
 
-def test_a_label_at_an_index_that_the_packet_decides(tmp_path: Path) -> None:
+def test_a_label_at_an_index_that_the_packet_decides(made: Make) -> None:
     """swap_label as `labels[labels[0].class].label = label; labels[0].ttl = labels[labels[0].class].ttl`."""
-
-    def chosen(field: int) -> dict[str, Any]:
-        stack = {"type": "header_stack", "value": "labels"}
-        which = {"type": "field", "value": ["labels[0]", "class"]}
-        owner = {"type": "expression", "value": {"op": "dereference_header_stack", "left": stack, "right": which}}
-        return {"type": "expression", "value": {"op": "access_field", "left": owner, "right": field}}
-
-    program = json.loads((PROGRAMS / "mpls.json").read_text())
+    program, which = committed("mpls"), field("labels[0]", "class")
     (swap,) = [action for action in program["actions"] if action["name"] == "ingress.swap_label"]
     assert [one["op"] for one in swap["primitives"][:2]] == ["assign", "assign"]
-    swap["primitives"][0]["parameters"][0] = chosen(0)
-    swap["primitives"][1]["parameters"][1] = chosen(3)
-    (tmp_path / "mpls.json").write_text(json.dumps(program))
-    one = EbpfTarget(tmp_path / "mpls.json")
-    try:
-        keys = {"hdr.labels[0].label": Exact(7), "hdr.labels[0].$valid$": Exact(1)}
-        one.driver.insert(Entry("labels", keys, "swap_label", {"label": 99, "port": 2}))
-
-        for index, count in itertools.product(range(8), (2, 3)):
-            labels, ttls = [7, 8, 9][:count], [10, 20, 30][:count]
-            before = stacked(index, labels, ttls)
-            if index < count:
-                labels[index] = 99
-            ttls[0] = ttls[index] if index < count else 0
-            assert one.inject(1, before) == [(2, stacked(index, labels, ttls))], (index, count)
-    finally:
-        one.close()
+    swap["primitives"][0]["parameters"][0] = element("labels", which, 0)
+    swap["primitives"][1]["parameters"][1] = element("labels", which, 3)
+    one = made(program)
+    keys = {"hdr.labels[0].label": Exact(7), "hdr.labels[0].$valid$": Exact(1)}
+    one.driver.insert(Entry("labels", keys, "swap_label", {"label": 99, "port": 2}))
+    for index, count in itertools.product(range(8), (2, 3)):
+        labels, ttls = [7, 8, 9][:count], [10, 20, 30][:count]
+        before = stacked(index, labels, ttls)
+        if index < count:
+            labels[index] = 99
+        ttls[0] = ttls[index] if index < count else 0
+        assert one.inject(1, before) == [(2, stacked(index, labels, ttls))], (index, count)

@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from plugins.p4c_ebpf.tests.harness import compiled
+from plugins.p4c_ebpf.tests.program_files import BUILD, PROGRAMS
 
-HERE = Path(__file__).parent
-TESTBED = HERE.parents[2] / "p4" / "build" / "testbed.json"
+TESTBED = BUILD / "testbed.json"
 
 
 @pytest.mark.lab
 def test_programs_load(in_lab: Callable[..., str]) -> None:
-    programs = sorted((HERE / "programs").glob("*.json")) + [TESTBED] * TESTBED.exists()
+    programs = sorted(PROGRAMS.glob("*.json")) + [TESTBED] * TESTBED.exists()
     objects = [str(compiled(one).object) for one in programs]
-    said = in_lab((HERE / "lab_program.py").read_text(), timeout_s=300.0, PROGRAMS=os.pathsep.join(objects))
+    said = in_lab(
+        Path(__file__).with_name("lab_program.py").read_text(), timeout_s=300.0, PROGRAMS=os.pathsep.join(objects)
+    )
     print(said)
     for one in programs:
         assert f"{one.name}: " in said

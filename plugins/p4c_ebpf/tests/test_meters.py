@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -15,7 +14,7 @@ from p4c_ebpf import runtime
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Rates
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import PAYLOAD, B, ethernet
 
 NATIVE = """
@@ -94,7 +93,7 @@ def test_rfc_2698(native: ctypes.CDLL, given_: Rates, packets: list[tuple[int, i
 
 
 @pytest.fixture
-def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+def one(target: Target) -> EbpfTarget:
     return target("meters")
 
 

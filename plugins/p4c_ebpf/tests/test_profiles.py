@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Ternary
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import PAYLOAD, A, crc16, ethernet, ports
 
 pytestmark = pytest.mark.root
 
 
 @pytest.fixture
-def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+def one(target: Target) -> EbpfTarget:
     return target("selector")
 
 

@@ -11,7 +11,7 @@ import pytest
 from p4c_ebpf.errors import ProgramError
 from p4c_ebpf.translate import translate_text
 
-from plugins.p4c_ebpf.tests.documents import Document, assign, document, field, loaded
+from plugins.p4c_ebpf.tests.documents import Document, Make, assign, document, field
 from plugins.p4c_ebpf.tests.random_expressions import CELLS, OPERANDS, Expression, Maker
 
 pytestmark = pytest.mark.root
@@ -71,24 +71,21 @@ def drawn(maker: Maker) -> list[Expression]:
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_random_expressions(tmp_path: Path, seed: int) -> None:
+def test_random_expressions(made: Make, seed: int) -> None:
     maker = Maker(Random(seed))
     chosen = drawn(maker)
     results = padded([(f"r{at}", one.width, one.signed) for at, one in enumerate(chosen)])
-    target = loaded(tmp_path, program(chosen))
-    try:
-        for _ in range(PACKETS):
-            values = maker.values()
-            given = packed(padded(list(OPERANDS)), values)
-            cells = b"".join(values[f"cell{at}"].to_bytes(2, "big") for at in range(CELLS))
-            size = sum(width for _, width, _ in results) // 8
-            [(_, out)] = target.inject(1, given + cells + bytes(size) + PAYLOAD)
-            want = {f"r{at}": one.value(values) for at, one in enumerate(chosen)}
-            if out != given + cells + packed(results, want) + PAYLOAD:
-                bits = int.from_bytes(out[len(given + cells) :][:size], "big")
-                for name, width, _ in reversed(results):
-                    got, bits = bits & (1 << width) - 1, bits >> width
-                    right = want.get(name, 0) & (1 << width) - 1
-                    assert got == right, (name, chosen[int(name[1:])].p4, values)
-    finally:
-        target.close()
+    target = made(program(chosen))
+    for _ in range(PACKETS):
+        values = maker.values()
+        given = packed(padded(list(OPERANDS)), values)
+        cells = b"".join(values[f"cell{at}"].to_bytes(2, "big") for at in range(CELLS))
+        size = sum(width for _, width, _ in results) // 8
+        [(_, out)] = target.inject(1, given + cells + bytes(size) + PAYLOAD)
+        want = {f"r{at}": one.value(values) for at, one in enumerate(chosen)}
+        if out != given + cells + packed(results, want) + PAYLOAD:
+            bits = int.from_bytes(out[len(given + cells) :][:size], "big")
+            for name, width, _ in reversed(results):
+                got, bits = bits & (1 << width) - 1, bits >> width
+                right = want.get(name, 0) & (1 << width) - 1
+                assert got == right, (name, chosen[int(name[1:])].p4, values)

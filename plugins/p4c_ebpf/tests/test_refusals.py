@@ -18,17 +18,8 @@ from p4c_ebpf.__main__ import main
 from p4c_ebpf.errors import ProgramError
 from p4c_ebpf.translate import translate, translate_text
 
-from plugins.p4c_ebpf.tests.documents import refusal
-
-PROGRAMS = Path(__file__).parent / "programs"
-NAMES = sorted(path.stem for path in PROGRAMS.glob("*.json"))
-
-Document = dict[str, Any]
-
-
-def document(name: str) -> Document:
-    loaded: Document = json.loads((PROGRAMS / f"{name}.json").read_text())
-    return loaded
+from plugins.p4c_ebpf.tests.documents import apply, field, number, refusal, statement
+from plugins.p4c_ebpf.tests.program_files import NAMES, PROGRAMS, Document, committed
 
 
 def send(changed: Document) -> dict[str, Any]:
@@ -44,57 +35,53 @@ PLACE = "l2.p4:42: standard.egress_spec = port: can't be translated: "
     ("op", "why"), [("assign_union", "an assignment of header unions"), ("sing", "the primitive sing")]
 )
 def test_primitives(op: str, why: str) -> None:
-    changed = document("l2")
+    changed = committed("l2")
     send(changed)["op"] = op
     assert refusal(changed) == PLACE + why
 
 
 def test_jumps() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     send(changed).update(op="_jump_if_zero", parameters=[])
     assert refusal(changed) == "l2.p4:42: _jump_if_zero: want 2 parameters; got 0"
-    changed = document("l2")
-    jump = {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+    changed = committed("l2")
+    jump = statement("_jump", number(1))
     operations = changed["parsers"][0]["parse_states"][0]["parser_ops"]
-    operations.append({"op": "primitive", "parameters": [jump]})
+    operations.append(statement("primitive", jump))
     said = f"x.json: parsers[0].parse_states[0].parser_ops[{len(operations) - 1}].parameters[0]: can't be translated: "
     assert refusal(changed) == said + "a jump, in the parser"
 
 
-def expression(op: str, left: Any, right: Any) -> Any:
-    return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
-
-
-LONG = {"type": "hexstr", "value": "0x" + "f" * 32}
-FIVE = {"type": "hexstr", "value": "0x05"}
-ADDRESS = {"type": "field", "value": ["ethernet", "dst"]}
+LONG = number(2**128 - 1)
+FIVE = number(5)
+ADDRESS = field("ethernet", "dst")
 
 
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (expression("*", ADDRESS, expression(">>", expression("*", ADDRESS, ADDRESS), ADDRESS)),
+        (apply("*", ADDRESS, apply(">>", apply("*", ADDRESS, ADDRESS), ADDRESS)),
          "a product of more than 64 bits"),
-        (expression(">>", expression("+", LONG, LONG), ADDRESS), "a result of more than 128 bits"),
-        (expression(">>", ADDRESS, expression("-", ADDRESS, FIVE)), "a shift by a number that may be negative"),
-        (expression("sideways", ADDRESS, ADDRESS), "the operation 'sideways'"),
+        (apply(">>", apply("+", LONG, LONG), ADDRESS), "a result of more than 128 bits"),
+        (apply(">>", ADDRESS, apply("-", ADDRESS, FIVE)), "a shift by a number that may be negative"),
+        (apply("sideways", ADDRESS, ADDRESS), "the operation 'sideways'"),
         ({"type": "register", "value": ["r", ADDRESS]}, "a value of type register"),
         ({"type": "stack_field", "value": ["labels", "x"]}, "'labels' is not a stack of headers"),
     ],
 )  # fmt: skip
 def test_expressions(source: Any, why: str) -> None:
-    changed = document("l2")
+    changed = committed("l2")
     send(changed)["parameters"][1] = source
     assert refusal(changed) == PLACE + why
 
 
 def test_tables() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     changed["pipelines"][0]["tables"][0]["type"] = "sideways"
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a table of type sideways"
     changed["pipelines"][0]["tables"][0] |= {"type": "indirect", "action_profile": "p"}
     assert refusal(changed) == "l2.p4:46: no action profile 'p'"
-    changed = document("l2")
+    changed = committed("l2")
     changed["pipelines"][0]["tables"][0]["next_tables"]["ingress.send"] = "ingress.forward"
     assert refusal(changed) == "l2.p4:46: forward: can't be translated: a loop of tables"
 
@@ -125,7 +112,7 @@ def test_tables() -> None:
 )  # fmt: skip
 def test_sizes(program: str, path: str, value: int, place: str, why: str) -> None:
     """One beyond a limit has the place of its declaration; it is no malformed document."""
-    changed: Any = document(program)
+    changed: Any = committed(program)
     owner, steps = changed, [int(step) if step.isdigit() else step for step in path.split(".")]
     for step in steps[:-1]:
         owner = owner[step]
@@ -135,17 +122,17 @@ def test_sizes(program: str, path: str, value: int, place: str, why: str) -> Non
 
 def test_constructs_are_called_by_their_p4_names() -> None:
     """And a place is the P4 line where p4c wrote one, else the place in the JSON."""
-    changed = document("l2")
+    changed = committed("l2")
     changed["header_union_types"] = [{"name": "u_t", "id": 0, "headers": []}]
     changed["headers"].append({"name": "u", "id": 9, "header_type": "u_t", "metadata": False})
     assert refusal(changed) == "x.json: headers[3]: can't be translated: u, a header union (u_t)"
-    changed = document("l2")
-    which = expression("dereference_header_stack", {"type": "header_stack", "value": "s"}, ADDRESS)
+    changed = committed("l2")
+    which = apply("dereference_header_stack", {"type": "header_stack", "value": "s"}, ADDRESS)
     changed["pipelines"][0]["tables"][0]["key"][0]["target"] = which
     why = "this as a header at an index that the packet decides"
     assert refusal(changed) == f"l2.p4:46: forward: can't be translated: {why}"
-    changed = document("l2")
-    valid = expression("b2d", None, expression("valid", None, which))
+    changed = committed("l2")
+    valid = apply("b2d", None, apply("valid", None, which))
     send(changed)["parameters"][1] = valid
     assert refusal(changed) == f"{PLACE}'s' is not a stack of headers"
     send(changed).update(op="assign_header", parameters=[which, which])
@@ -153,45 +140,45 @@ def test_constructs_are_called_by_their_p4_names() -> None:
 
 
 def test_parser() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     changed["parsers"][0]["parse_states"][0]["transitions"][0]["next_state"] = "start"
     said = "x.json: parsers[0].parse_states[0]: can't be translated: a loop that extracts into no stack"
     assert refusal(changed) == said
 
 
 def test_another_architecture() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     changed["deparsers"] *= 2
     assert "can't be translated: another architecture than v1model" in refusal(changed)
-    changed = document("l2")
+    changed = committed("l2")
     changed["pipelines"][0]["name"] = "main_control"
     assert refusal(changed).endswith("parsers parser; pipelines main_control, egress; deparsers deparser")
 
 
 def test_standard_metadata() -> None:
     """What the switch reads and sets is metadata, whatever its name: a header of that name lies in packets."""
-    changed = document("l2")
+    changed = committed("l2")
     standard = next(one for one in changed["headers"] if one["name"] == "standard_metadata")
     standard["metadata"] = False
     assert refusal(changed) == "x.json: no metadata standard_metadata.egress_spec: want a program for v1model"
 
 
 def test_header_types() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     changed["header_types"][2]["fields"][0] = ["dst", 48, False, True]
     assert (
         refusal(changed) == "x.json: header_types[2].fields[0]: can't be translated: ethernet_t.dst, a saturating field"
     )
     changed["header_types"][2]["fields"][0][3] = False
     translate_text(json.dumps(changed), Path("x.json"))
-    changed = document("options")
+    changed = committed("options")
     kind = next(one for one in changed["header_types"] if one.get("max_length"))
     kind["length_exp"] = {"type": "expression", "value": None}
     assert "whose length is that of an expression of P4-14" in refusal(changed)
 
 
 def test_version() -> None:
-    changed = document("l2")
+    changed = committed("l2")
     for version in (1, 3):
         changed["__meta__"]["version"] = [version, 0]
         assert refusal(changed) == f"x.json: BMv2 JSON: want version 2.x; got {version}.0"
@@ -255,7 +242,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-DOCUMENTS = {name: document(name) for name in NAMES}
+DOCUMENTS = {name: committed(name) for name in NAMES}
 PLACES = {name: places(loaded) for name, loaded in DOCUMENTS.items()}
 
 scalars = st.one_of(

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import pytest
 from p4c_ebpf.layout import Layout, Table, from_json
@@ -13,7 +12,7 @@ from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Entry, Exact, Lpm, Range, Ternary, find
 from testctl_agent.switch.drivers.rows import packed, row_of
 
-PROGRAMS = Path(__file__).parent / "programs"
+from plugins.p4c_ebpf.tests.program_files import NAMES, PROGRAMS
 
 
 def layout(name: str) -> Layout:
@@ -24,7 +23,7 @@ def table(name: str, which: str) -> Table:
     return find({one.name: one for one in layout(name).tables}, which, "table")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.json")))
+@pytest.mark.parametrize("name", NAMES)
 def test_layouts_are_kept_whole(name: str) -> None:
     one = layout(name)
     assert from_json(one.to_json()) == one

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable
 
 import pytest
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.switch.drivers.driver import Count, Entry, Exact
 
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import IPV4, PAYLOAD, A, B, checksum, crc16, ethernet, ipv4, ports
 
 pytestmark = pytest.mark.root
-
-Target = Callable[[str], EbpfTarget]
 
 
 def test_registers(target: Target) -> None:

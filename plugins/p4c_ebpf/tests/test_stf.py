@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from p4c_ebpf.translate import translate
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.harness import compiled
+from plugins.p4c_ebpf.tests.program_files import PROGRAMS
 from plugins.p4c_ebpf.tests.stf import WRONG, results, table
 from plugins.p4c_ebpf.tests.stf_grammar import Statement, StfError, parse
 from plugins.p4c_ebpf.tests.stf_run import Failed, StfTest, key_name, same, short

@@ -3,18 +3,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from testctl_agent.switch.drivers.driver import Entry, Exact
 
 from plugins.p4c_ebpf.tests.documents import refusal
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import Target
 from plugins.p4c_ebpf.tests.packets import IPV4, B, ethernet
+from plugins.p4c_ebpf.tests.program_files import committed
 
-PROGRAMS = Path(__file__).parent / "programs"
 PACKET = ethernet(IPV4) + bytes(n % 251 for n in range(286))
 CHANGED = PACKET[:12] + b"\x90\x00" + PACKET[14:]
 
@@ -23,7 +19,7 @@ CHANGED = PACKET[:12] + b"\x90\x00" + PACKET[14:]
 @pytest.mark.parametrize(
     ("asked", "leaves"), [(14, 14), (60, 60), (99, 99), (100, 100), (101, 100), (300, 100), (2**32 - 1, 100)]
 )
-def test_the_smallest_number_counts(target: Callable[[str], EbpfTarget], asked: int, leaves: int) -> None:
+def test_the_smallest_number_counts(target: Target, asked: int, leaves: int) -> None:
     one = target("truncate")
     one.driver.insert(Entry("cutting", {"dst": Exact(B)}, "cut_to", {"port": 2, "bytes": asked}))
     assert one.inject(1, PACKET) == [(2, CHANGED[:leaves])]
@@ -33,7 +29,7 @@ def test_the_smallest_number_counts(target: Callable[[str], EbpfTarget], asked: 
 
 
 @pytest.mark.root
-def test_all_copies_are_cut(target: Callable[[str], EbpfTarget]) -> None:
+def test_all_copies_are_cut(target: Target) -> None:
     one = target("truncate")
     one.driver.multicast(7, (2, 3, 2))
     one.driver.insert(Entry("cutting", {"dst": Exact(B)}, "flood", {"group": 7, "bytes": 70}))
@@ -41,7 +37,7 @@ def test_all_copies_are_cut(target: Callable[[str], EbpfTarget]) -> None:
 
 
 @pytest.mark.root
-def test_the_port_is_charged_with_what_is_sent(target: Callable[[str], EbpfTarget]) -> None:
+def test_the_port_is_charged_with_what_is_sent(target: Target) -> None:
     one = target("truncate")
     one.set_port(2, rate_bps=1_000, buffer_bytes=250)
     one.driver.insert(Entry("cutting", {"dst": Exact(B)}, "cut_to", {"port": 2, "bytes": 80}))
@@ -49,12 +45,10 @@ def test_the_port_is_charged_with_what_is_sent(target: Callable[[str], EbpfTarge
 
 
 def test_where_it_is_refused() -> None:
-    text = (PROGRAMS / "truncate.json").read_text(encoding="utf-8")
-    cut = next(p for a in json.loads(text)["actions"] for p in a["primitives"] if p["op"] == "truncate")
-    clones = json.loads((PROGRAMS / "clones.json").read_text(encoding="utf-8"))
+    document, clones = committed("truncate"), committed("clones")
+    cut = next(p for a in document["actions"] for p in a["primitives"] if p["op"] == "truncate")
     clones["actions"][0]["primitives"].append(cut)
     assert refusal(clones).endswith("truncate() in a program that clones")
-    document = json.loads(text)
     ingress, egress = document["pipelines"][0], document["pipelines"][1]
     ingress["name"], egress["name"] = "egress", "ingress"
     assert refusal(document).endswith("truncate() anywhere but in ingress")

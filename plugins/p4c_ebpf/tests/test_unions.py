@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Callable
 
 import pytest
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.documents import refusal
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
+from plugins.p4c_ebpf.tests.program_files import committed
 
 REST = bytes(range(100, 164))
 STAY, SHORTEN, LENGTHEN, REMOVE, REMOVE_OTHER, COPY, COPY_NOTHING, CHANGE_ITEM = range(8)
@@ -22,7 +20,7 @@ SHORT_VALID, LONG_VALID = 3, 5
 
 
 @pytest.fixture
-def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+def one(target: Target) -> EbpfTarget:
     return target("unions")
 
 
@@ -89,7 +87,7 @@ def test_a_full_stack_ends_the_parser(one: EbpfTarget) -> None:
 
 def test_broken_documents() -> None:
     """An element of a stack that is not there, a member that is not there, a type that is not there."""
-    whole = json.loads((PROGRAMS / "unions.json").read_text())
+    whole = committed("unions")
     broken = copy.deepcopy(whole)
     broken["header_unions"][0]["header_ids"] = [3]
     assert refusal(broken) == "x.json: header_unions[0]: header union address: want 2 headers"

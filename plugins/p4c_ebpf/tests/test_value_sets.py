@@ -3,23 +3,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 import pytest
 from testctl_agent.spec.errors import DriverError
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
 from plugins.p4c_ebpf.tests.documents import refusal
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import ethernet
+from plugins.p4c_ebpf.tests.program_files import committed
 
 REST = bytes(range(64))
 FLOW = 0x1111
 
 
 @pytest.fixture
-def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+def one(target: Target) -> EbpfTarget:
     return target("valuesets")
 
 
@@ -77,7 +74,7 @@ def test_refusals(one: EbpfTarget) -> None:
 
 
 def test_what_is_not_translated() -> None:
-    whole = json.loads((PROGRAMS / "valuesets.json").read_text())
+    whole = committed("valuesets")
     whole["parse_vsets"][0]["compressed_bitwidth"] = 17
     assert refusal(whole).endswith(
         "can't be translated: the value set P.tunnels with a mask, or with fields of other widths"

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 import pytest
 
-from plugins.p4c_ebpf.tests.conftest import PROGRAMS
-from plugins.p4c_ebpf.tests.documents import Document, Json, assign, field, number, refusal, statement
-from plugins.p4c_ebpf.tests.harness import EbpfTarget
+from plugins.p4c_ebpf.tests.documents import Document, Json, apply, assign, field, number, refusal, statement
+from plugins.p4c_ebpf.tests.harness import EbpfTarget, Target
 from plugins.p4c_ebpf.tests.packets import IPV4, checksum, ethernet, ipv4, ports
+from plugins.p4c_ebpf.tests.program_files import committed
 
 OPTIONS = bytes(range(1, 41))
 REST = bytes(range(100, 164))
@@ -20,7 +17,7 @@ FINE, SAME, TOO_LONG, NO_BYTES, CUT = range(5)
 
 
 @pytest.fixture
-def one(target: Callable[[str], EbpfTarget]) -> EbpfTarget:
+def one(target: Target) -> EbpfTarget:
     return target("options")
 
 
@@ -103,26 +100,21 @@ def test_a_tcp_header_of_less_than_its_length_is_not_extracted(one: EbpfTarget) 
     assert one.inject(1, order + ip(4) + short + REST) == [(1, want)]
 
 
-def document() -> Document:
-    made: Document = json.loads((PROGRAMS / "options.json").read_text())
-    return made
-
-
 def with_statement(one: Json) -> Document:
     """The program with one statement more in the action that copies the header."""
-    made = document()
+    made = committed("options")
     next(each for each in made["actions"] if each["primitives"])["primitives"].append(one)
     return made
 
 
 def test_refusals() -> None:
-    data = {"type": "field", "value": ["bytes", "data"]}
+    data = field("bytes", "data")
     why = "the value of bytes.data, which has variable length"
     assert refusal(with_statement(assign(field("order", "what"), data))).endswith(f"can't be translated: {why}")
-    doc = document()
+    doc = committed("options")
     next(one for one in doc["header_types"] if one["name"] == "bytes_t")["fields"].append(["behind", 8, False])
     assert refusal(doc).endswith("can't be translated: header type bytes_t has a field behind one of variable length")
-    doc = document()
+    doc = committed("options")
     extracts = [op for state in doc["parsers"][0]["parse_states"] for op in state["parser_ops"]]
     next(op for op in extracts if op["op"] == "extract_VL")["parameters"][0]["value"] = "order"
     why = "extracting order with a length: it has no field of variable length"
@@ -131,11 +123,7 @@ def test_refusals() -> None:
                                    {"type": "calculation", "value": "c"}, number(9)))  # fmt: skip
     doc["calculations"].append({"name": "c", "id": 9, "algo": "crc16", "input": [data]})
     assert refusal(doc).endswith("can't be translated: a hash over a field of variable length")
-    same = {
-        "type": "expression",
-        "value": {"op": "==", "left": data, "right": {"type": "field", "value": ["tcp", "options"]}},
-    }
-    doc = document()
-    doc["pipelines"][0]["conditionals"][0]["expression"] = same
+    doc = committed("options")
+    doc["pipelines"][0]["conditionals"][0]["expression"] = apply("==", data, field("tcp", "options"))
     why = "comparing fields of variable length of two header types"
     assert refusal(doc).endswith(f"can't be translated: {why}")
