@@ -31,27 +31,23 @@ COUNTED = {"flow_stats": {"1": {"tp": {"0": 1000}, "tb": {"0": 1_514_000}, "rp":
 STAMPED = {
     "latency": {"2": {"lat": {"average": 12.5, "total_min": 10, "total_max": 40, "jit": 3}, "er": {"drp": 1}}, "g": {}}
 }
-STL: dict[str, Any] = {
-    "api_sync_v2": {"api_h": "VGDJwdiY"},
-    "acquire": "37JncCHr",
-    "remove_all_streams": {},
-    "add_stream": {},
-    "get_pgid_stats": states({}, COUNTED | STAMPED),
-    "start_traffic": {"multiplier": 1.0, "ts": 20395.4},
-    "get_port_status": states({"owner": "testctl", "state": "TX"}, {"owner": "testctl", "state": "STREAMS"}),
-    "stop_traffic": {},
-    "remove_rx_filters": {},
-    "release": {},
-}
 NAMES = ("tcps_connects", "tcps_sndbyte_ok", "tcps_rcvbyte", "tcps_sndrexmitpack", "tcps_drops")
 
 
 def stl(**others: Any) -> dict[str, Any]:
-    fresh = {
+    return {
+        "api_sync_v2": {"api_h": "VGDJwdiY"},
+        "acquire": "37JncCHr",
+        "remove_all_streams": {},
+        "add_stream": {},
         "get_pgid_stats": states({}, COUNTED | STAMPED),
-        "get_port_status": states({"state": "TX"}, {"state": "STREAMS"}),
+        "start_traffic": {"multiplier": 1.0, "ts": 20395.4},
+        "get_port_status": states({"owner": "testctl", "state": "TX"}, {"owner": "testctl", "state": "STREAMS"}),
+        "stop_traffic": {},
+        "remove_rx_filters": {},
+        "release": {},
+        **others,
     }
-    return STL | fresh | others
 
 
 def astf(**others: Any) -> dict[str, Any]:

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run has, as lines and as its summary.json, to be compared with what InfluxDB holds of it."""
+"""A run's lines, options to upload them, and its summary.json compared with what InfluxDB holds of it."""
 
 from __future__ import annotations
 
 import json
+import random
+from pathlib import Path
 
 from testctl.results import Run
-from testctl_agent.spec.units import Duration
+from testctl_agent.spec.units import Bytes, Duration
 from testctl_influx.measurements import MEASUREMENTS
 from testctl_influx.rows import summary_lines
+from testctl_influx.send import Patience
 from testctl_influx.series import series_lines
+from testctl_influx.upload import UploadOptions
 
 from plugins.influx.tests.influxd import Server
 
@@ -17,6 +21,11 @@ from plugins.influx.tests.influxd import Server
 def lines_of(run: Run, width: str = "10ms") -> list[str]:
     """All lines of a run."""
     return [*summary_lines(run), *series_lines(run, Duration.parse(width))]
+
+
+def options(spool: Path, most_lines: int = 5000) -> UploadOptions:
+    """Two attempts, and batches of so many lines."""
+    return UploadOptions(spool, Bytes.parse("10MB"), Patience(2, 0.01, random.Random(1)), most_lines=most_lines)
 
 
 def differences(run: Run, influxd: Server, database: str = "testctl") -> list[str]:

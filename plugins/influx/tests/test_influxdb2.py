@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from testctl.results import Run
-from testctl_agent.spec.units import Bytes
 from testctl_influx.credentials import Credentials
 from testctl_influx.rows import started_ns
-from testctl_influx.send import Patience
 from testctl_influx.target import Destination, parse_target
-from testctl_influx.upload import Done, UploadOptions, upload
+from testctl_influx.upload import Done, upload
 
-from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.compared import differences, lines_of, options
 from plugins.influx.tests.influxd import Influxd
 from plugins.influx.tests.influxd2 import ORG, PROGRAM, REASON, TOKEN, Influxd2, running2
 from plugins.influx.tests.nights import BOARDS, Nights, call, night, real_run
@@ -43,11 +40,6 @@ def influxd2(second: Influxd2) -> Influxd2:
 
 def target(influxd2: Influxd2) -> Destination:
     return parse_target(influxd2.url, org=ORG)
-
-
-def options(where: Path, most_lines: int = 5000) -> UploadOptions:
-    patience = Patience(attempts=2, first_s=0.01, chance=random.Random(1))
-    return UploadOptions(where, Bytes.parse("10MB"), patience, most_lines=most_lines)
 
 
 def send(run: Run, influxd2: Influxd2, spool: Path, most_lines: int = 5000) -> Done:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +11,11 @@ from pathlib import Path
 import pytest
 from testctl.metrics import metric_names
 from testctl.results import Run
-from testctl_agent.spec.units import Bytes
 from testctl_influx.credentials import Credentials
-from testctl_influx.send import Patience
 from testctl_influx.target import parse_target
-from testctl_influx.upload import UploadOptions, upload
+from testctl_influx.upload import upload
 
-from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.compared import differences, lines_of, options
 from plugins.influx.tests.grafana import board, variables
 from plugins.influx.tests.influxd import Influxd
 from plugins.influx.tests.nights import BOARDS, Nights, call, night, real_run
@@ -41,9 +38,6 @@ def run(tmp_path_factory: pytest.TempPathFactory, server: Influxd) -> Run:
 
 def test_summary_json_is_there_after_two_uploads_and_an_outage(run: Run, server: Influxd, tmp_path: Path) -> None:
     lines = lines_of(run)
-    options = UploadOptions(
-        tmp_path, Bytes.parse("10MB"), Patience(2, 0.01, random.Random(1)), most_lines=len(lines) // 10
-    )
 
     def cut_off() -> Iterator[str]:
         for count, one in enumerate(lines):
@@ -51,7 +45,7 @@ def test_summary_json_is_there_after_two_uploads_and_an_outage(run: Run, server:
                 server.stop()
             yield one
 
-    first = upload(cut_off(), parse_target(server.url), Credentials(), options)
+    first = upload(cut_off(), parse_target(server.url), Credentials(), options(tmp_path, len(lines) // 10))
     assert first.written > 0
     assert first.waiting > 0
     server.start()

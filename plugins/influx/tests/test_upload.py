@@ -6,30 +6,25 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import random
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testctl.results import Run
-from testctl_agent.spec.units import Bytes
 from testctl_influx.credentials import Credentials
 from testctl_influx.measurements import MEASUREMENTS
 from testctl_influx.rows import started_ns, summary_lines
-from testctl_influx.send import NotAllowed, Patience
+from testctl_influx.send import NotAllowed
 from testctl_influx.target import Destination, parse_target
-from testctl_influx.upload import Done, UploadOptions, upload
+from testctl_influx.upload import Done, upload
 
-from plugins.influx.tests.compared import differences, lines_of
+from plugins.influx.tests.compared import differences, lines_of, options
 from plugins.influx.tests.influxd import Influxd, running
-
-
-def options(where: Path, most_lines: int = 5000) -> UploadOptions:
-    patience = Patience(attempts=2, first_s=0.01, chance=random.Random(1))
-    return UploadOptions(where, Bytes.parse("10MB"), patience, most_lines=most_lines)
+from plugins.influx.tests.nights import call
 
 
 def send(run: Run, influxd: Influxd, spool: Path) -> Done:
@@ -47,11 +42,7 @@ def test_all_of_a_run_is_there_and_twice_is_once(run: Run, influxd: Influxd, tmp
 
 
 def counted(lines: list[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in lines:
-        name = one.partition(",")[0]
-        found[name] = found.get(name, 0) + 1
-    return found
+    return Counter(one.partition(",")[0] for one in lines)
 
 
 def test_tags_and_fields_are_those_that_are_documented(run: Run, influxd: Influxd, tmp_path: Path) -> None:
@@ -149,19 +140,18 @@ def test_what_is_older_than_the_retention_is_refused_and_said_so(run: Run, influ
 
 
 def test_the_command(run: Run, influxd: Influxd, tmp_path: Path) -> None:
-    argv = [sys.executable, "-m", "testctl.cli.main", "upload", str(run.path), "--url", influxd.url]
-    argv += ["--spool", str(tmp_path), "--attempts", "1"]
-    done = subprocess.run([*argv, "--json"], capture_output=True, text=True, check=False)
+    words = ("upload", str(run.path), "--url", influxd.url, "--spool", str(tmp_path), "--attempts", "1")
+    done = call(*words, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["lines"] == len(lines_of(run))
     assert differences(run, influxd) == []
     influxd.stop()
-    done = subprocess.run([*argv, "--series", "none"], capture_output=True, text=True, check=False)
+    done = call(*words, "--series", "none")
     influxd.start()
     assert done.returncode == 3
     assert "not there after 1 attempts" in done.stderr
     assert "1 batch waits in" in done.stderr
-    done = subprocess.run([*argv, "--series", "none"], capture_output=True, text=True, check=False)
+    done = call(*words, "--series", "none")
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 batches written (1 that waited)" in done.stdout
 
@@ -194,8 +184,7 @@ def test_only_who_may_write_writes(run: Run, tmp_path: Path, monkeypatch: pytest
 
 def test_an_upload_that_is_killed_is_made_whole_by_the_next(run: Run, influxd: Influxd, tmp_path: Path) -> None:
     """Killed without a word once some batches are there, and the server too."""
-    argv = [sys.executable, str(Path(__file__).with_name("killed_upload.py"))]
-    argv += [str(run.path), influxd.url, str(tmp_path)]
+    argv = [sys.executable, "-m", "plugins.influx.tests.killed_upload", str(run.path), influxd.url, str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == -9, done.stderr
     assert 0 < sum(map(len, influxd.dump().values())) < len(lines_of(run))
