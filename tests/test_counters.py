@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.results import RunPoint, load_run
+from testctl.results import RunPoint
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -104,10 +104,7 @@ def test_values_of_captures_are_the_kernels(tmp_path: Path, release: str, name: 
 
 def points_of(where: Path, release: str, tuples: str, rate: str = "10mbit") -> Sequence[RunPoint]:
     """All points of a plan, which pass."""
-    plan = where / "plan.yaml"
-    plan.write_text(HEAD.lstrip().format(release, rate) + tuples.lstrip("\n"))
-    call(where, "run", str(plan), "--out", "run")
-    return load_run(where / "run").points
+    return run_of(where, HEAD.lstrip().format(release, rate) + tuples.lstrip("\n")).points
 
 
 def unlike(point: RunPoint) -> list[str]:

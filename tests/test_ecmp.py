@@ -12,9 +12,10 @@ from testctl.execution.point import measure
 from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.view import view
 from testctl.plan import load_plan
-from testctl.records import Records
 from testctl.results import PointResult
 from testctl.testbeds.lab import LabTestbed
+
+from tests.plan_runs import records_of
 
 pytestmark = pytest.mark.lab
 
@@ -58,11 +59,6 @@ def run(text: str, where: Path, again: int = 0) -> list[PointResult]:
     return [measure(lab, point, where / str(n), keep_captures=False) for n, point in enumerate(asked)]
 
 
-def of(result: PointResult) -> Records:
-    assert result.records is not None
-    return result.records
-
-
 @pytest.fixture(scope="module")
 def spread(tmp_path_factory: pytest.TempPathFactory) -> list[PointResult]:
     """Both seeds, and the first one again."""
@@ -73,7 +69,7 @@ def test_each_connection_passes_the_spine_that_its_hash_gives(spread: list[Point
     """By the telemetry of the spines, IPv4 and IPv6, both ways; the seed of a leaf gives other ways."""
     taken = []
     for result in spread[:2]:
-        records = of(result)
+        records = records_of(result)
         assert (result.verdict, result.reason) == ("pass", "")
         where, places = records.codes("where")
         flow, flows = records.codes("flow")
@@ -100,7 +96,7 @@ def test_each_connection_passes_the_spine_that_its_hash_gives(spread: list[Point
 def test_metrics_are_those_of_the_ports_that_are_passed(spread: list[PointResult]) -> None:
     """Each of the leaf's ports is full; a hop's rate is that of the ports that the flow is spread over."""
     result = spread[0]
-    records = of(result)
+    records = records_of(result)
     (hop, *_) = routes.hops(records.point, records.point.flows[0])
     assert len(hop) > 1
     bulk = result.metrics["bulk"]
@@ -114,14 +110,14 @@ def test_metrics_are_those_of_the_ports_that_are_passed(spread: list[PointResult
 
 
 def test_the_same_point_has_the_same_digest(spread: list[PointResult]) -> None:
-    first, second, again = (of(result).digest() for result in spread)
+    first, second, again = (records_of(result).digest() for result in spread)
     assert first == again != second
 
 
 def test_background_takes_its_share_and_is_no_flow_of_the_plan(tmp_path: Path) -> None:
     alone, beside = run(BACKGROUND, tmp_path)
     assert [result.verdict for result in (alone, beside)] == ["pass", "pass"]
-    records = of(beside)
+    records = records_of(beside)
     columns = requests_of(records, "background1")
     assert columns is not None
     assert (columns["end_ns"] > 0).all()

@@ -12,9 +12,8 @@ import pytest
 from testctl.metrics.core.view import view
 from testctl.records import Records
 from testctl.records.schema import FATES
-from testctl.results import Run, load_run
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -61,18 +60,6 @@ expect:
 """
 
 
-def run(where: Path, plan: Path, name: str, *sets: str) -> Run:
-    words = [word for given in sets for word in ("--set", given)]
-    call(where, "run", str(plan), "--out", name, *words, TMPDIR=where)
-    return load_run(where / name)
-
-
-def written(where: Path, text: str) -> Path:
-    path = where / "plan.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def seen_at(records: Records, where: str) -> dict[str, Any]:
     """Columns of the packets of one place."""
     codes, names = records.codes("where")
@@ -82,7 +69,7 @@ def seen_at(records: Records, where: str) -> dict[str, Any]:
 
 
 def test_a_plan_over_both_passes_on_both(tmp_path: Path) -> None:
-    one = run(tmp_path, PLAN, "one")
+    one = run_of(tmp_path, PLAN, out="one")
     assert len(one.points) == 8
     told = [(found["asked"], found["happened"], found["which"]) for point in one.points for found in point.fates]
     assert Counter(told) == {(1, 1, "10"): 8, (1, 1, "20"): 8}
@@ -107,14 +94,14 @@ def test_a_plan_over_both_passes_on_both(tmp_path: Path) -> None:
         assert (counted["IpExt.InOctets"] > 0) == (family == 4)
         device = records.counters["receiver"]["device"]["eth0"]
         assert device["rx_bytes"] == int(view(records, "bulk").into["wire_bytes"].sum()), "nothing else was sent"
-    again = run(tmp_path, PLAN, "again", "hosts.cc=cubic")
+    again = run_of(tmp_path, PLAN, "hosts.cc=cubic", out="again")
     same = {point.id: point.digest for point in again.points}
     assert len(same) == 4
     assert same == {point.id: point.digest for point in one.points if point.id in same}
 
 
 def test_flows_over_ipv4_and_ipv6_at_the_same_time(tmp_path: Path) -> None:
-    (point,) = run(tmp_path, written(tmp_path, AT_ONCE), "run").points
+    (point,) = run_of(tmp_path, AT_ONCE).points
     assert point.verdict == "pass", json.dumps(point.reason)
     records = Records.load(point.path)
     for table, at_h3 in ((records.tcp_info, {("h3", "four"), ("h3", "six")}), (records.tcp_events, set())):
@@ -127,14 +114,14 @@ def test_flows_over_ipv4_and_ipv6_at_the_same_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("setting", ["switch.backend=netem", "bulk.generator=iperf3"])
 def test_another_back_end_and_another_generator(tmp_path: Path, setting: str) -> None:
-    (point,) = run(tmp_path, written(tmp_path, ALONE), "run", setting).points
+    (point,) = run_of(tmp_path, ALONE, setting).points
     assert point.verdict == "pass", point.reason
 
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_the_initial_window_is_that_of_the_familys_route(tmp_path: Path, family: int) -> None:
-    plan = written(tmp_path, ALONE.replace("expect:", "  - [sender, initcwnd, 3]\n  - [switch, delay, 5ms]\nexpect:"))
-    (point,) = run(tmp_path, plan, "run", f"bulk.family={family}").points
+    plan = ALONE.replace("expect:", "  - [sender, initcwnd, 3]\n  - [switch, delay, 5ms]\nexpect:")
+    (point,) = run_of(tmp_path, plan, f"bulk.family={family}").points
     seen = view(Records.load(point.path), "bulk")
     acked_ns = int(seen.acks_in.where(seen.acks_in["ack"] > 0)["time_ns"].min())
     first = seen.sent.where(seen.sent["time_ns"] < acked_ns)
@@ -142,5 +129,5 @@ def test_the_initial_window_is_that_of_the_familys_route(tmp_path: Path, family:
 
 
 def test_a_command_gets_the_address_of_its_family(tmp_path: Path) -> None:
-    (point,) = run(tmp_path, written(tmp_path, BY_COMMAND), "run").points
+    (point,) = run_of(tmp_path, BY_COMMAND).points
     assert point.verdict == "pass", point.reason

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli_commands import output
+from tests.plan_runs import run_of
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
 
@@ -43,9 +43,8 @@ has_gdb = pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not ins
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A run with one recovery, and the id of its point."""
     where = tmp_path_factory.mktemp("gdb")
-    (where / "plan.yaml").write_text(PLAN.format(kernel=request.param))
-    output(where, "run", "plan.yaml", "--out", "run")
-    return where / "run", json.loads((where / "run" / "summary.json").read_text())["points"][0]["id"]
+    made = run_of(where, PLAN.format(kernel=request.param))
+    return made.path, made.points[0].id
 
 
 def entered_recovery(run: Path, point: str) -> float:

@@ -14,11 +14,12 @@ import pytest
 from testctl.coverage.table import coverage_of
 from testctl.lab.built import built
 from testctl.lab.coverage import SOURCES
-from testctl.results import load_run
+from testctl.results import Run
 
 from controller.tests.report.reading import text_of
 from tests import test_kernel_faults
 from tests.cli_commands import output
+from tests.plan_runs import run_of
 from tests.test_gdb import PLAN, entered_recovery
 
 pytestmark = [pytest.mark.long, pytest.mark.lab]
@@ -34,18 +35,16 @@ def variant(name: str) -> pytest.MarkDecorator:
 
 @variant("trace")
 def test_a_trace_has_the_times_of_the_records_and_changes_none(tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=VERSION))
-    run, again = tmp_path / "run", tmp_path / "again"
-    output(tmp_path, "run", "plan.yaml", "--out", str(run))
-    point = json.loads((run / "summary.json").read_text())["points"][0]["id"]
-    said = output(tmp_path, "replay", str(run), point, "--trace", "tcp:*", "--out", str(again))
+    run = run_of(tmp_path, PLAN.format(kernel=VERSION))
+    point = run.points[0].id
+    said = output(tmp_path, "replay", "run", point, "--trace", "tcp:*", "--out", "again")
     assert "the same: " in said
-    trace = (again / "points" / point / "kernel.trace").read_text()
+    trace = (tmp_path / "again" / "points" / point / "kernel.trace").read_text()
     first = next(line for line in trace.splitlines() if " tcp_retransmit_skb: " in line)
     found = re.search(r" ([0-9]+\.[0-9]{3}) ms: ", first)
     assert found
-    assert float(found[1]) == pytest.approx(entered_recovery(run, point), abs=0.002)
-    wrong = output(tmp_path, "replay", str(run), point, "--trace", "none:*", "--out", "wrong", code=3)
+    assert float(found[1]) == pytest.approx(entered_recovery(run.path, point), abs=0.002)
+    wrong = output(tmp_path, "replay", "run", point, "--trace", "none:*", "--out", "wrong", code=3)
     assert "trace none:*: this kernel has no such event; its groups are " in wrong
 
 
@@ -76,47 +75,40 @@ def test_a_fault_of_each_kind_fails_its_point(tmp_path: Path, fault: str) -> Non
 @variant("debug")
 def test_a_point_without_a_fault_passes_and_repeats(tmp_path: Path) -> None:
     """Over both families, with what the switch does to packets, all records and a recovery."""
-    (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=f"{VERSION}-debug") + "  - [bulk, family, [4, 6]]\n")
-    digests = []
-    for name in ("one", "other"):
-        output(tmp_path, "run", "plan.yaml", "--out", name)
-        points = json.loads((tmp_path / name / "summary.json").read_text())["points"]
-        assert [point["verdict"] for point in points] == ["pass", "pass"]
-        digests.append([point["digest"] for point in points])
-    assert digests[0] == digests[1]
+    plan = PLAN.format(kernel=f"{VERSION}-debug") + "  - [bulk, family, [4, 6]]\n"
+    one, other = (run_of(tmp_path, plan, out=name) for name in ("one", "other"))
+    assert [point.verdict for point in (*one.points, *other.points)] == ["pass"] * 4
+    assert [point.digest for point in one.points] == [point.digest for point in other.points]
 
 
 @variant("coverage")
 def test_what_a_point_executes_is_counted_and_no_packet_is_another(tmp_path: Path) -> None:
     runs = {}
     for name, kernel in (("plain", VERSION), ("first", f"{VERSION}-coverage"), ("second", f"{VERSION}-coverage")):
-        (tmp_path / "plan.yaml").write_text(PLAN.format(kernel=kernel))
-        runs[name] = tmp_path / name
-        output(tmp_path, "run", "plan.yaml", "--out", str(runs[name]))
-    digests = [json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"] for run in runs.values()]
-    assert len(set(digests)) == 1
+        runs[name] = run_of(tmp_path, PLAN.format(kernel=kernel), out=name)
+    assert len({point.digest for run in runs.values() for point in run.points}) == 1
     # What the kernel executed before the traffic depends on how fast the machine sets the point up.
     assert executions(runs["first"]) == executions(runs["second"])
-    files = json.loads(output(tmp_path, "coverage", str(runs["first"]), "--json"))["files"]
+    files = json.loads(output(tmp_path, "coverage", "first", "--json"))["files"]
     assert files["net/ipv4/tcp_input.c"]["lines"]["reached"] > 800
     assert files["net/ipv4/tcp_vegas.c"]["functions"]["reached"] == 0
-    assert output(tmp_path, "coverage", str(runs["first"]), str(runs["second"]), "--alone").startswith("0 of ")
+    assert output(tmp_path, "coverage", "first", "second", "--alone").startswith("0 of ")
     (line,) = [
         number
         for number, text in enumerate((kernel_sources() / "net/ipv4/tcp_input.c").read_text().splitlines(), 1)
         if text.startswith("void tcp_enter_recovery(")
     ]
-    said = output(tmp_path, "coverage", str(runs["first"]), "--line", f"net/ipv4/tcp_input.c:{line}")
+    said = output(tmp_path, "coverage", "first", "--line", f"net/ipv4/tcp_input.c:{line}")
     assert "1 of 1 points reach it" in said
-    wrong = output(tmp_path, "coverage", str(runs["plain"]), code=2)
+    wrong = output(tmp_path, "coverage", "plain", code=2)
     assert "want points on a kernel that counts what it executes" in wrong
 
 
-def executions(run: Path) -> dict[str, dict[object, list[int]]]:
+def executions(run: Run) -> dict[str, dict[object, list[int]]]:
     """Of each source file the executions of its lines and branches, by each point's traffic."""
     return {
         name: {place: counts.tolist() for place, counts in (*file.lines.items(), *file.branches.items())}
-        for name, file in coverage_of(load_run(run)).files.items()
+        for name, file in coverage_of(run).files.items()
     }
 
 
@@ -151,28 +143,24 @@ def test_several_kernels_count_each_what_it_executes(tmp_path: Path) -> None:
         ("sender's", counts, VERSION, "own"),
         ("none", VERSION, VERSION, "own"),
     ):
-        (tmp_path / "plan.yaml").write_text(PARTS.format(sender, receiver, partition))
-        run = tmp_path / name
-        output(tmp_path, "run", "plan.yaml", "--out", str(run))
-        digests[name] = json.loads(next(run.glob("points/*/verdict.json")).read_text())["digest"]
+        run = run_of(tmp_path, PARTS.format(sender, receiver, partition), out=name)
+        digests[name] = run.points[0].digest
         if name != "none":
-            file = coverage_of(load_run(run)).files["net/ipv4/tcp_input.c"]
+            file = coverage_of(run).files["net/ipv4/tcp_input.c"]
             functions[name] = {function for (function, _), executed in file.functions.items() if executed.any()}
     assert digests["each"] == digests["sender's"] == digests["none"]
     assert functions["one"] == functions["each"]
     assert functions["sender's"] < functions["each"]
     assert "tcp_enter_recovery" in functions["sender's"]
     assert "tcp_data_queue_ofo" in functions["each"] - functions["sender's"]
-    wrong = output(tmp_path, "coverage", str(tmp_path / "each"), "--kernel", "6.1-coverage", code=2)
+    wrong = output(tmp_path, "coverage", "each", "--kernel", "6.1-coverage", code=2)
     assert "got none on 6.1-coverage" in wrong
 
 
 @variant("trace")
 def test_a_trace_has_the_events_of_each_of_several_kernels(tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(PARTS.format(VERSION, VERSION, "own"))
-    output(tmp_path, "run", "plan.yaml", "--out", "run")
-    (point,) = (path.name for path in (tmp_path / "run").glob("points/*"))
-    said = output(tmp_path, "replay", "run", point, "--trace", "tcp:*", "--out", "again")
+    (point,) = run_of(tmp_path, PARTS.format(VERSION, VERSION, "own")).points
+    said = output(tmp_path, "replay", "run", point.id, "--trace", "tcp:*", "--out", "again")
     assert "the same: " in said
     (trace,) = (tmp_path / "again").glob("points/*/kernel.trace")
     sender, receiver = re.split("^# receiver$", trace.read_text(), flags=re.MULTILINE)

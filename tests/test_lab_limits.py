@@ -12,6 +12,8 @@ from testctl.lab import memory
 from testctl.plan import load_plan
 from testctl.testbeds.lab import LabTestbed
 
+from tests.plan_runs import measured
+
 pytestmark = pytest.mark.lab
 
 PAIR = b"""
@@ -39,7 +41,6 @@ def test_a_point_with_33_hosts_and_their_captures(tmp_path: Path) -> None:
     flows = ", ".join(f"f{n}: h{n} -> h1" for n in range(2, 34))
     sizes = ", ".join(f"[f{n}, bytes, 16KiB]" for n in range(2, 34))
     text = f"topology: {{star: {{hosts: 33}}}}\nflows: {{{flows}}}\ntuples: [[switch, rate, 1gbit], {sizes}]\n"
-    (point,) = load_plan(text.encode(), metrics={}).points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=True)
+    result = measured(tmp_path / "point", text, keep_captures=True)
     assert (result.verdict, result.reason) == ("pass", "")
     assert len(result.captures) == 33

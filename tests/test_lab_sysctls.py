@@ -13,14 +13,13 @@ from testctl.lab.kernel_ccs import check_ccs
 from testctl.lab.kernel_lists import FIXED, SYSCTLS, has
 from testctl.lab.sysctls import check_sysctls
 from testctl.plan import load_plan
-from testctl.results import RunPoint, load_run
 from testctl.testbeds.choose import find
 from testctl_agent.params import registry
 from testctl_agent.params.sysctls import type_of
 from testctl_agent.params.types import Never
 from testctl_agent.spec.errors import PlanError
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -106,16 +105,6 @@ tuples:
 """
 
 
-def point_of(where: Path, kernel: str) -> RunPoint:
-    """The plan's one point, run on a kernel."""
-    plan = where / "accecn.yaml"
-    plan.write_text(ACCECN, encoding="utf-8")
-    said = call(where, "run", str(plan), "--out", "run", "--kernel", kernel, code=None)
-    assert (where / "run" / "summary.json").exists(), said.stderr
-    (point,) = load_run(where / "run").points
-    return point
-
-
 def test_accurate_ecn_is_refused_where_the_kernel_has_none() -> None:
     points = load_plan(ACCECN.encode(), metrics={}).points
     with pytest.raises(PlanError, match=r"host sender, .*tcp_ecn: kernel 6\.12 has no value 3; it has no net\.ipv4"):
@@ -124,7 +113,7 @@ def test_accurate_ecn_is_refused_where_the_kernel_has_none() -> None:
 
 @pytest.mark.skipif(not NEW, reason="TESTCTL_TEST_KERNELS names no kernel of Linux 7")
 def test_accurate_ecn_is_negotiated_and_used(tmp_path: Path) -> None:
-    point = point_of(tmp_path, NEW[0])
+    (point,) = run_of(tmp_path, ACCECN, f'hosts.kernel="{NEW[0]}"').points
     assert point.verdict == "pass", point.reason
     assert float(point.metrics["bulk"]["ce_marks"] or 0) > 0
     assert not point.metrics["bulk"]["retransmissions"], "marks were heeded"

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testctl.execution.point import measure
-from testctl.plan import load_plan
-from testctl.testbeds.lab import LabTestbed
 
-PLAN = b"""
+from tests.plan_runs import measured, records_of
+
+PLAN = """
 topology: pair
 flows: {bulk: sender -> receiver}
 tuples:
@@ -26,10 +25,8 @@ tuples:
 @pytest.mark.lab
 def test_the_period_of_a_sawtooth(tmp_path: Path) -> None:
     """18 round trips of 40 ms; the first slow start does not count."""
-    (point,) = load_plan(PLAN, metrics={}).points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
-    assert result.records is not None, result.reason
-    packets = result.records.packets
+    result = measured(tmp_path / "point", PLAN)
+    packets = records_of(result).packets
     again = np.array(packets["retrans"].to_pylist(), bool) & (np.array(packets["where"].to_pylist()) == "sender")
     true_ms = float(np.median(np.diff(np.array(packets["time_ns"].to_pylist())[again]))) / 1e6
     assert true_ms == pytest.approx(720.4, abs=0.5)

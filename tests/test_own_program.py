@@ -8,15 +8,16 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from testctl.results import load_run
+from testctl.results import RunPoint
 from testctl_agent.spec.p4_program import P4C
 
 from controller.tests.report.reading import text_of
 from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -72,16 +73,13 @@ tuples:
 """
 
 
-def points(where: Path, plan: str, program: str = "", entries: str = "", code: int = 0) -> list[dict[str, Any]]:
+def points(where: Path, plan: str, program: str = "", entries: str = "", code: int = 0) -> Sequence[RunPoint]:
     """The points of a run of a plan, whose switch has a program of PROGRAMS, or the testbed's own."""
     where.mkdir()
     if program:
         shutil.copy(PROGRAMS / f"{program}.json", where)
         (where / "entries").write_text(entries)
-    (where / "plan.yaml").write_text(plan.format(own=OWN.format(program=program) if program else ""))
-    call(where, "run", "plan.yaml", "--out", "run", code=code)
-    found: list[dict[str, Any]] = json.loads((where / "run" / "summary.json").read_text())["points"]
-    return found
+    return run_of(where, plan.format(own=OWN.format(program=program) if program else ""), code=code).points
 
 
 @pytest.mark.parametrize(
@@ -91,14 +89,14 @@ def points(where: Path, plan: str, program: str = "", entries: str = "", code: i
 def test_a_program_that_only_switches_sends_every_packet_as_the_testbeds_own(tmp_path: Path, plan: str) -> None:
     """To the nanosecond: the digest of a point is that of its packets at both hosts, and their times."""
     theirs, ours = points(tmp_path / "theirs", plan, "l2", BY_MAC), points(tmp_path / "ours", plan)
-    assert [point["digest"] for point in theirs] == [point["digest"] for point in ours]
-    assert len({point["digest"] for point in ours}) == len(ours)
+    assert [point.digest for point in theirs] == [point.digest for point in ours]
+    assert len({point.digest for point in ours}) == len(ours)
 
 
 def test_packet_actions_happen_as_wanted_in_front_of_a_router(tmp_path: Path) -> None:
     """It rewrites addresses, counts down the TTL, and its checksums are right: the points pass."""
-    points(tmp_path / "router", ACTIONS, "router", json.dumps(BY_ADDRESS))
-    wanted = [action for point in load_run(tmp_path / "router" / "run").points for action in point.fates]
+    found = points(tmp_path / "router", ACTIONS, "router", json.dumps(BY_ADDRESS))
+    wanted = [action for point in found for action in point.fates]
     assert len(wanted) == 12
     assert all(action["asked"] == action["happened"] for action in wanted), wanted
     assert sum(action["happened"] > 0 for action in wanted) >= 10
@@ -116,29 +114,26 @@ tuples:
   - [bulk, bytes, 1MB]
 """
     swapped, doubled = points(tmp_path / "long", plan, program, BY_MAC, code=3)
-    wrong = [point["reason"] for point in ((swapped, doubled) if program else (swapped,))]
+    wrong = [point.reason for point in ((swapped, doubled) if program else (swapped,))]
     assert all("of bulk; happened: none; not: 20 (the switch did not apply it)" in reason for reason in wrong), wrong
-    assert doubled["verdict"] == ("invalid" if program else "pass")
+    assert doubled.verdict == ("invalid" if program else "pass")
 
 
 EXAMPLE = ROOT / "examples" / "own_program"
 
 
-def example(where: Path, *sets: str) -> list[dict[str, Any]]:
+def example(where: Path, *sets: str) -> Sequence[RunPoint]:
     """The points of the example's plan, changed as --set changes it."""
-    words = [word for given in sets for word in ("--set", given)]
-    call(where.parent, "run", str(EXAMPLE / "plan.yaml"), "--out", str(where), *words)
-    found: list[dict[str, Any]] = json.loads((where / "summary.json").read_text())["points"]
-    return found
+    return run_of(where.parent, EXAMPLE / "plan.yaml", *sets, out=where.name).points
 
 
 def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_path: Path) -> None:
     """Its marks hang on deq_timedelta, which each of the two models of a port computes in its own way."""
     steady = example(tmp_path / "steady")
     changing = example(tmp_path / "changing", 'switch:receiver.rate="50mbit; 20s 10mbit"')
-    assert [point["digest"] for point in changing] == [point["digest"] for point in steady]
-    assert len({point["digest"] for point in steady}) == 2
-    for point in load_run(tmp_path / "steady").points:
+    assert [point.digest for point in changing] == [point.digest for point in steady]
+    assert len({point.digest for point in steady}) == 2
+    for point in steady:
         marks = point.metrics["bulk"]["ce_marks"]
         assert point.programs == {"switch": {"registers": {"Mark.marked": {"2": marks}}, "counters": {}}}
     assert "register Mark.marked" in text_of(tmp_path / "steady" / "report.html")
@@ -151,9 +146,9 @@ def test_the_example_passes_and_waits_are_the_same_on_a_link_that_changes(tmp_pa
 @pytest.mark.skipif(not (os.environ.get(P4C) or shutil.which("p4c-bm2-ss")), reason="want p4c-bm2-ss")
 def test_p4_is_compiled_where_there_is_p4c(tmp_path: Path) -> None:
     """And its first error has its place."""
-    (given,) = (point["digest"] for point in example(tmp_path / "json", "switch.entries=./after_1ms.txt"))
+    (given,) = (point.digest for point in example(tmp_path / "json", "switch.entries=./after_1ms.txt"))
     more = ("switch.program=./mark.p4", "switch.entries=./after_1ms.txt")
-    assert [point["digest"] for point in example(tmp_path / "p4", *more)] == [given]
+    assert [point.digest for point in example(tmp_path / "p4", *more)] == [given]
     (tmp_path / "wrong.p4").write_text((EXAMPLE / "mark.p4").read_text().replace("bit<16> kind;", "bit<16> king;"))
     done = call(tmp_path, "p4", "check", str(tmp_path / "wrong.p4"), code=2)
     assert "wrong.p4(42): [--Werror=type-error] error: Field kind is not a member" in done.stderr
@@ -167,8 +162,7 @@ def test_the_examples_json_is_that_of_its_source() -> None:
 
 def test_counters_have_counted_the_packets_of_the_telemetry(tmp_path: Path) -> None:
     plan = "topology: pair\nflows: {{bulk: sender -> receiver}}\ntuples:\n{own}  - [bulk, bytes, 100kB]\n"
-    points(tmp_path / "counted", plan, "counters", BY_MAC)
-    (point,) = load_run(tmp_path / "counted" / "run").points
+    (point,) = points(tmp_path / "counted", plan, "counters", BY_MAC)
     table = point.packets(["where", "direction"])
     assert table is not None
     passed = Counter(row["direction"] for row in table.to_pylist() if row["where"] == "switch")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl.results import RunPoint, load_run
+from testctl.results import RunPoint
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -53,11 +53,8 @@ def sent(point: RunPoint) -> tuple[list[str], float]:
 
 
 def test_heavy_loss_holds_rate_halving_back(tmp_path: Path) -> None:
-    plan = tmp_path / "heavy.yaml"
-    plan.write_text(PLAN, encoding="utf-8")
-    call(tmp_path, "run", str(plan), "--out", "run", TMPDIR=tmp_path)
     found = {}
-    for point in load_run(tmp_path / "run").points:
+    for point in run_of(tmp_path, PLAN).points:
         (cc,) = (value for _, name, value in point.point["tuples"] if name == "cc")
         found[cc] = sent(point)
     (prr, prr_s), (halving, halving_s) = found["cubic_prr"], found["cubic_halving"]

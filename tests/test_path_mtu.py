@@ -7,11 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from testctl.execution.point import measure
-from testctl.plan import load_plan
 from testctl.results import RunPoint
-from testctl.testbeds.lab import LabTestbed
 
+from tests.plan_runs import measured, records_of
 from tests.test_fates import run
 
 pytestmark = pytest.mark.lab
@@ -51,8 +49,6 @@ def test_a_path_below_the_least_of_ipv6(release: str, tmp_path: Path) -> None:
     values = {"hosts.kernel": release, "all.mtu": 576, "bulk.bytes": "10kB"}
     plan = "topology: pair\nflows: {bulk: sender -> receiver}\ntuples:\n"
     plan += "".join(f"  - [{', '.join(name.split('.'))}, {json.dumps(value)}]\n" for name, value in values.items())
-    (point,) = load_plan(plan, metrics={}).points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
-    assert result.records is not None, result.reason
-    assert result.records.outcome.drift == []
+    result = measured(tmp_path / "point", plan)
+    assert records_of(result).outcome.drift == []
     assert result.metrics["bulk"]["mss_wire_bytes"] == 576 - 20 - 20 - 12

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl.execution.point import measure
-from testctl.plan import load_plan
-from testctl.results.point import PointResult
-from testctl.testbeds.lab import LabTestbed
+from testctl.results import PointResult
+
+from tests.plan_runs import measured, records_of
 
 pytestmark = pytest.mark.lab
 PLAN = """
@@ -24,22 +23,18 @@ tuples:
 
 def run(tmp_path: Path, *tuples: str) -> PointResult:
     tmp_path.mkdir(exist_ok=True)
-    plan = load_plan((PLAN + "".join(f"  - {one}\n" for one in tuples)).encode(), metrics={})
-    (point,) = plan.points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
+    result = measured(tmp_path / "point", PLAN + "".join(f"  - {one}\n" for one in tuples))
     assert result.verdict == "pass", result.reason
     return result
 
 
 def counted(result: PointResult, name: str) -> float:
-    assert result.records is not None
-    return float(sum(result.records.snmp(host).get(name, 0) for host in ("sender", "receiver")))
+    return float(sum(records_of(result).snmp(host).get(name, 0) for host in ("sender", "receiver")))
 
 
 def windows(result: PointResult) -> list[dict[str, Any]]:
     """The receiver's packets with a closed window."""
-    assert result.records is not None
-    rows = result.records.packets.select(["time_ns", "where", "direction", "window", "out"]).to_pylist()
+    rows = records_of(result).packets.select(["time_ns", "where", "direction", "window", "out"]).to_pylist()
     return [row for row in rows if row["where"] == "receiver" and row["out"] and row["window"] == 0]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from testctl.plan import load_plan
 
-from tests import cli_commands
+from tests.cli_commands import output
+from tests.plan_runs import run_of
 
 PLAN = """
 topology: pair
@@ -26,31 +27,20 @@ tuples:
 """
 
 
-def call(where: Path, *words: str, code: int = 0) -> str:
-    done = cli_commands.call(where, *words, code=code)
-    return done.stdout + done.stderr
-
-
 @pytest.mark.lab
 def test_round_trip(tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(PLAN)
-    call(tmp_path, "run", "plan.yaml", "--out", "run")
-    (point,) = (tmp_path / "run" / "points").iterdir()
-    kept = json.loads((point / "point.json").read_text())
+    (point,) = run_of(tmp_path, PLAN).points
+    file = point.path / "point.json"
+    kept = json.loads(file.read_text())
     flows = [flow | {"options": {}} for flow in kept["flows"]]
-    nothing: dict[str, object] = {
-        "settings": {},
-        "state": {},
-        "tuples": [],
-        "flows": flows,
-    }  # of what was requested nothing is read
-    (point / "point.json").write_text(json.dumps(kept | nothing))
-    text = call(tmp_path, "reproduce", "run", "--run", "--out", "again.yaml")
+    # of what was requested nothing is read
+    file.write_text(json.dumps(kept | {"settings": {}, "state": {}, "tuples": [], "flows": flows}))
+    text = output(tmp_path, "reproduce", "run", "--run", "--out", "again.yaml")
     assert "packets at the sender are the same, with their times" in text
     assert "other causes of the same packets can't be excluded" in text
     values = {(item.entity, item.param): item.texts for item in load_plan(tmp_path / "again.yaml").assignments}
     assert values["switch:receiver", "rate"] == ("20mbit",)
     assert values["switch", "fate"] == ("drop data 20-22,90 of bulk, first",)
     assert values["hosts", "cc"] == ("scalable",)
-    assert "exists already" in call(tmp_path, "reproduce", "run", "--out", "again.yaml", code=2)
-    assert "want --run or --out" in call(tmp_path, "reproduce", "run", "--json", code=2)
+    assert "exists already" in output(tmp_path, "reproduce", "run", "--out", "again.yaml", code=2)
+    assert "want --run or --out" in output(tmp_path, "reproduce", "run", "--json", code=2)

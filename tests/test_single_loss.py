@@ -6,9 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl.results import load_run
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -23,9 +22,8 @@ PUBLISHED = {
 
 
 def test_all_three_rows(tmp_path: Path, release: str) -> None:
-    call(tmp_path, "run", str(PLAN), "--out", "run", "--set", f'hosts.kernel="{release}"', TMPDIR=tmp_path)
     rows = []
-    for point in load_run(tmp_path / "run").points:
+    for point in run_of(tmp_path, PLAN, f'hosts.kernel="{release}"').points:
         table = point.packets(["where", "direction", "out", "ack", "length", "retrans", "sack1_start"])
         assert table is not None
         sent: list[str] = []

@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from testctl.execution.point import measure
 from testctl.metrics.stalls import flow_stalls
-from testctl.plan import load_plan
-from testctl.testbeds.lab import LabTestbed
+
+from tests.plan_runs import measured, records_of
 
 PLAN = """
 topology: pair
@@ -66,8 +65,5 @@ CASES = {
 def test_what_a_plan_makes_is_the_cause(case: str, tmp_path: Path) -> None:
     tuples, wanted = CASES[case]
     ends = [] if any("schedule" in one for one in tuples) else ["[bulk, duration, 1s]"]
-    plan = load_plan((PLAN + "".join(f"  - {one}\n" for one in [*tuples, *ends])).encode(), metrics={})
-    (point,) = plan.points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
-    assert result.records is not None, result.reason
-    assert {(stall.cause, stall.ended_by) for stall in flow_stalls(result.records, "bulk")} == wanted
+    result = measured(tmp_path / "point", PLAN + "".join(f"  - {one}\n" for one in [*tuples, *ends]))
+    assert {(stall.cause, stall.ended_by) for stall in flow_stalls(records_of(result), "bulk")} == wanted

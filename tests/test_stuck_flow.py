@@ -13,6 +13,8 @@ from testctl.report.embedded import embedded
 from testctl.results import load_point
 from testctl.testbeds.lab import LabTestbed
 
+from tests.plan_runs import records_of
+
 PLAN = b"""
 topology: pair
 flows: {bulk: sender -> receiver}
@@ -72,8 +74,7 @@ def test_a_connection_that_dies(case: str, tmp_path: Path) -> None:
     found = result.metrics["bulk"]
     assert found["failure"] == failure, result.reason
     assert least <= float(found["failure_time_s"] or 0) <= most
-    assert result.records is not None
-    assert result.records.packets.num_rows
+    assert records_of(result).packets.num_rows
     ((verdict,), _) = evaluate(plan, {point.id: result.measured})
     assert (verdict.verdict, verdict.reason) == ("pass", "")
     (tmp_path / "run" / "points").mkdir(parents=True)

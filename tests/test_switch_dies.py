@@ -16,6 +16,8 @@ from testctl.testbeds.lab import LabTestbed
 from testctl.testbeds.point_spec import spec_of
 from testctl_agent.switch import testbed_object
 
+from tests.plan_runs import measured
+
 PLAN = """
 topology: pair
 flows: {bulk: sender -> receiver}
@@ -29,8 +31,7 @@ tuples:
 
 @pytest.mark.lab
 def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None:
-    (tmp_path / "plan.yaml").write_text(PLAN)
-    (tmp_path / "point.json").write_text(json.dumps(spec_of(load_plan(tmp_path / "plan.yaml").points[0]).to_json()))
+    (tmp_path / "point.json").write_text(json.dumps(spec_of(load_plan(PLAN).points[0]).to_json()))
     script = Path(__file__).with_name("lab_switch_dies.py").read_text()
     said = in_lab(
         script,
@@ -46,10 +47,9 @@ def test_the_point_is_broken(in_lab: Callable[..., str], tmp_path: Path) -> None
 @pytest.mark.lab
 def test_an_agent_that_can_not_begin_is_named(tmp_path: Path) -> None:
     """The switch's program is none: the point is broken, with the agent's words and the kernel's."""
-    (tmp_path / "plan.yaml").write_text(PLAN)
     (tmp_path / "program.o").write_text("no object")
     (tmp_path / "layout.json").write_text(testbed_object.path().with_name("layout.json").read_text())
-    (point,) = load_plan(tmp_path / "plan.yaml").points
+    (point,) = load_plan(PLAN).points
     testbed = replace(LabTestbed.for_points([point]), program=tmp_path / "program.o")
     result = measure(testbed, point, tmp_path / "point", keep_captures=False)
     assert result.verdict == "broken"
@@ -71,7 +71,5 @@ tuples:
 @pytest.mark.parametrize("hops", [pytest.param(9, marks=pytest.mark.long), 30])
 def test_many_switches_have_files_enough(tmp_path: Path, hops: int) -> None:
     """All agents are one process, which may have more open than others."""
-    (tmp_path / "plan.yaml").write_text(LONG.replace("HOPS", str(hops)).replace("LAST", str(hops + 1)))
-    (point,) = load_plan(tmp_path / "plan.yaml").points
-    result = measure(LabTestbed.for_points([point]), point, tmp_path / "point", keep_captures=False)
+    result = measured(tmp_path / "point", LONG.replace("HOPS", str(hops)).replace("LAST", str(hops + 1)))
     assert result.verdict == "pass", result.reason

@@ -11,7 +11,7 @@ from testctl.metrics.core.view import view
 from testctl.metrics.recovery import flow_recoveries, tcp_events, traced_events
 from testctl.records import Records, digest_of
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 pytestmark = pytest.mark.lab
 
@@ -36,9 +36,8 @@ tuples:
 def points(release: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Records, Records]:
     """The records without and with the trace."""
     where = tmp_path_factory.mktemp("run")
-    (where / "plan.yaml").write_text(PLAN.replace("KERNEL", f'"{release}"'))
-    call(where, "run", "plan.yaml", "--out", "run", "--jobs", "1", TMPDIR=where)
-    found = [Records.load(path.parent) for path in (where / "run").glob("**/records.json")]
+    run = run_of(where, PLAN.replace("KERNEL", f'"{release}"'))
+    found = [Records.load(point.path) for point in run.points]
     (without,) = (one for one in found if one.tcp_events is None)
     (traced,) = (one for one in found if one.tcp_events is not None)
     return without, traced

@@ -10,10 +10,9 @@ from testctl.core.path_facts import paths_of
 from testctl.plan import load_plan
 from testctl.report.point_page import point_page
 from testctl.report.sweep import axis_of
-from testctl.results import load_run
 from testctl.shrink.case import open_case
 
-from tests.cli_commands import call
+from tests.plan_runs import run_of
 
 PLAN = """
 topology: pair
@@ -32,10 +31,7 @@ expect:
 
 @pytest.mark.lab
 def test_from_the_plan_to_the_report(tmp_path: Path) -> None:
-    plan = tmp_path / "values.yaml"
-    plan.write_text(PLAN, encoding="utf-8")
-    call(tmp_path, "run", str(plan), "--out", "run", TMPDIR=tmp_path)
-    run = load_run(tmp_path / "run")
+    run = run_of(tmp_path, PLAN)
     values = {tuple(text for _, _, text in point.tuples): point for point in run.points}
     assert [key[:3] for key in values] == [
         ("10mbit", "10ms", "0.25 bdp"),
@@ -43,7 +39,7 @@ def test_from_the_plan_to_the_report(tmp_path: Path) -> None:
         ("40mbit", "5ms", "0.25 bdp"),
         ("40mbit", "5ms", "2 bdp"),
     ]
-    for point in load_plan(plan).points:
+    for point in load_plan(PLAN).points:
         found = values[tuple(text for _, _, text in point.tuples)]
         limit = round(paths_of([point])["bulk"][0].bdp_bytes * float(point.tuples[2][2].split()[0]))
         assert found.point["settings"]["switch:receiver"]["buffer"] == limit

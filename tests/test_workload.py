@@ -9,10 +9,11 @@ from testctl.execution.point import measure
 from testctl.metrics import completions
 from testctl.metrics.core.completions import requests_of
 from testctl.plan import load_plan
-from testctl.records import Records
 from testctl.results import PointResult
 from testctl.testbeds.lab import LabTestbed
 from testctl_agent.spec import workload
+
+from tests.plan_runs import measured, records_of
 
 pytestmark = pytest.mark.lab
 
@@ -71,7 +72,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[PointResult]:
 def test_every_request_begins_when_it_came_and_ends(results: list[PointResult]) -> None:
     for result in results:
         assert (result.verdict, result.reason) == ("pass", "")
-        records = of(result)
+        records = records_of(result)
         columns = requests_of(records, "web")
         assert columns is not None
         drawn = workload.requests(records.point.flows[0].options, workload.stream_of(1, "web", {}))
@@ -86,7 +87,7 @@ def test_every_request_begins_when_it_came_and_ends(results: list[PointResult]) 
 def test_none_is_faster_than_the_empty_path(results: list[PointResult]) -> None:
     """A small one on a connection of its own takes three times its delay at the least: SYN, SYN with ACK, data."""
     for result in results:
-        found = completions(of(result), "web")
+        found = completions(records_of(result), "web")
         assert found is not None
         assert found.took_ns.min() > 150_000
         assert (found.slowdown > 1).all()
@@ -99,7 +100,7 @@ def test_dctcp_has_the_shorter_queue_and_the_faster_small_requests(results: list
 
 
 def test_the_switch_forwarded_just_the_bytes_of_the_applications(results: list[PointResult]) -> None:
-    records = of(results[0])
+    records = records_of(results[0])
     port = records.counters["switch"]["device"]["receiver"]
     columns = requests_of(records, "web")
     assert columns is not None
@@ -108,41 +109,35 @@ def test_the_switch_forwarded_just_the_bytes_of_the_applications(results: list[P
 
 
 def test_the_same_point_has_the_same_digest(results: list[PointResult]) -> None:
-    dctcp, cubic, again = (of(result).digest() for result in results)
+    dctcp, cubic, again = (records_of(result).digest() for result in results)
     assert dctcp == again != cubic
-
-
-def of(result: PointResult) -> Records:
-    assert result.records is not None
-    return result.records
 
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> PointResult:
     """Answers on four connections, queries of sixteen, and three hosts that send to one at the same times."""
-    (point,) = load_plan(SERVICES, metrics={}).points
-    return measure(LabTestbed.for_points([point]), point, tmp_path_factory.mktemp("services"), keep_captures=False)
+    return measured(tmp_path_factory.mktemp("services"), SERVICES)
 
 
 def test_requests_are_answered_on_connections_that_stay(services: PointResult) -> None:
     """The first request of a connection opens it, a round trip of 80 µs; most others meet an empty path."""
     assert (services.verdict, services.reason) == ("pass", "")
-    columns = requests_of(of(services), "rpc")
-    found = completions(of(services), "rpc")
+    columns = requests_of(records_of(services), "rpc")
+    found = completions(records_of(services), "rpc")
     assert columns is not None
     assert found is not None
     assert columns["conn"].tolist() == [number % 4 for number in range(60)]
     assert float(services.metrics["rpc"]["slowdown_all_p50"]) < 1.1
     assert (found.slowdown[:4] > 1.9).all()
     after = columns["begin_ns"][4:] - columns["end_ns"][:-4]
-    drawn = workload.requests(of(services).point.flows[0].options, workload.stream_of(1, "rpc", {}))
+    drawn = workload.requests(records_of(services).point.flows[0].options, workload.stream_of(1, "rpc", {}))
     thought = after - np.array([one.think_ns for one in drawn[4:]])
     assert thought.min() >= 0
     assert thought.max() < LATE_NS
 
 
 def test_what_takes_longer_than_the_deadline_is_counted(services: PointResult) -> None:
-    found = completions(of(services), "rpc")
+    found = completions(records_of(services), "rpc")
     assert found is not None
     assert services.metrics["rpc"]["deadline_misses"] == int((found.took_ns > 100_000).sum()) > 0
     assert np.isnan(float(services.metrics["query"]["deadline_misses"]))
@@ -157,6 +152,6 @@ def test_a_query_ends_with_its_last_request(services: PointResult) -> None:
     assert [one["queries_completed"] for one in many] == [5] * 3
     assert len({one["query_p50_us"] for one in many}) == 1
     assert float(many[0]["query_p50_us"]) > 370
-    due = [requests_of(of(services), f"many{number}") for number in (1, 2, 3)]
+    due = [requests_of(records_of(services), f"many{number}") for number in (1, 2, 3)]
     assert all(one is not None for one in due)
     assert len({tuple(np.diff(one["due_ns"])) for one in due if one is not None}) == 1

@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from testctl.execution.point import measure
 from testctl.metrics import completions
 from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.view import view
-from testctl.plan import load_plan
 from testctl.records import Records
-from testctl.testbeds.lab import LabTestbed
+
+from tests.plan_runs import measured, records_of
 
 pytestmark = pytest.mark.lab
 
@@ -37,12 +36,10 @@ NETWORK = """
 """
 
 
-def records_of(text: str, where: Path) -> Records:
-    (point,) = load_plan(text, metrics={}).points
-    result = measure(LabTestbed.for_points([point]), point, where, keep_captures=False)
+def passed(text: str, where: Path) -> Records:
+    result = measured(where, text)
     assert result.verdict == "pass", result.reason
-    assert result.records is not None
-    return result.records
+    return records_of(result)
 
 
 def moved_ns(records: Records, flow: str, conn: int, skipped: int, size: int) -> int:
@@ -60,7 +57,7 @@ def test_iperf3_takes_as_long_for_a_sample_of_requests(tmp_path: Path) -> None:
     """
     head = f"topology: pair\nflows: {{web: sender -> receiver}}\ntuples:{NETWORK}"
     asked = f"  - [web, requests, {COUNT}]\n  - [web, every, 50ms]\n  - [web, sizes, '{SIZES}']\n"
-    records = records_of(head + asked, tmp_path / "tgen")
+    records = passed(head + asked, tmp_path / "tgen")
     columns, found = requests_of(records, "web"), completions(records, "web")
     assert columns is not None
     assert found is not None
@@ -75,7 +72,7 @@ def test_iperf3_takes_as_long_for_a_sample_of_requests(tmp_path: Path) -> None:
         for name, due, size in zip(names, columns["due_ns"] - columns["due_ns"][0], sizes, strict=True)
     ]
     more = f"  - [flows, generator, iperf3]\n  - [flows, write_size, {WRITE}B]\n"
-    records = records_of(f"topology: pair\nflows: {{{flows}}}\ntuples:{NETWORK}{more}{''.join(tuples)}", tmp_path / "b")
+    records = passed(f"topology: pair\nflows: {{{flows}}}\ntuples:{NETWORK}{more}{''.join(tuples)}", tmp_path / "b")
     iperf3 = np.array([moved_ns(records, name, 0, COOKIE, size // 2) for name, size in zip(names, sizes, strict=True)])
     print(np.stack([sizes, whole, tgen, iperf3]).T)
     assert (np.abs(iperf3 - tgen) < 0.02 * tgen).all()
