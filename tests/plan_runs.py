@@ -7,7 +7,7 @@ from pathlib import Path
 
 from testctl.execution.point import measure
 from testctl.plan import load_plan
-from testctl.records import Records
+from testctl.records import Records, make_records
 from testctl.results import PointResult, Run, load_run
 from testctl.testbeds.lab import LabTestbed
 
@@ -28,6 +28,15 @@ def measured(where: Path, plan: str, *, keep_captures: bool = False) -> PointRes
     """The one point of a plan's text."""
     (point,) = load_plan(plan).points
     return measure(LabTestbed.for_points([point]), point, where, keep_captures=keep_captures)
+
+
+def recorded(where: Path, plan: str) -> Records:
+    """The records of the one point of a plan's text, which is not judged; its files are in `where`."""
+    where.mkdir(parents=True)
+    (point,) = load_plan(plan).points
+    asked, outcome = LabTestbed.for_points([point]).run(point, where)
+    assert (outcome.error, outcome.skip) == ("", "")
+    return make_records(asked, outcome, where)
 
 
 def records_of(result: PointResult) -> Records:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from testctl.lab.built import built
 from testctl.metrics import drops, queue_marks, switch_wait
-from testctl.plan import load_plan
-from testctl.records import Records, digest_of, make_records
+from testctl.records import Records, digest_of
 from testctl.records.schema import FATES, codes_of
-from testctl.testbeds.lab import LabTestbed
+
+from tests import plan_runs
 
 pytestmark = pytest.mark.lab
 
@@ -42,14 +42,7 @@ SEEDED = (*DRAWS, "codel", "fq_codel", "cake", "sfq")
 
 
 def recorded(where: Path, kernel: Path, plan: str, **values: object) -> Records:
-    where.mkdir()
-    (where / "raw").mkdir()
-    name = kernel.parent.name.rpartition("-")[0]
-    (where / "plan.yaml").write_text(plan.format(kernel=name, **values))
-    (point,) = load_plan(where / "plan.yaml").points
-    asked, outcome = LabTestbed.for_points([point]).run(point, where / "raw")
-    assert [outcome.error, outcome.skip] == ["", ""]
-    return make_records(asked, outcome, where / "raw")
+    return plan_runs.recorded(where, plan.format(kernel=kernel.parent.name.rpartition("-")[0], **values))
 
 
 def test_fifo_is_the_model_of_the_port(tmp_path: Path, kernel: Path) -> None:

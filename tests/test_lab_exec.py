@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 from testctl.lab.built import built
+from testctl.results import load_run
 
 from tests import cli_commands
+from tests.cli_commands import output
+from tests.plan_runs import run_of
 from tests.test_ordinary_user import UID, USER
 
 pytestmark = pytest.mark.lab
@@ -91,13 +94,17 @@ def ether_types(pcap: bytes) -> list[int]:
     return found
 
 
+def page(where: Path) -> Path:
+    """A directory with a page of 180 kB."""
+    (where / "page").mkdir()
+    (where / "page" / "index.html").write_text("a page of the lab\n" * 10_000)
+    os.utime(where / "page" / "index.html", (0, 0))
+    return where / "page"
+
+
 def test_curl_and_pythons_http_server(tmp_path: Path) -> None:
     """The server goes on, and is stopped; the names of hosts are known; what --set sets is in force."""
-    page = tmp_path / "page"
-    page.mkdir()
-    (page / "index.html").write_text("a page of the lab\n" * 10_000)
-    os.utime(page / "index.html", (0, 0))
-    server = f"{sys.executable} -m http.server 8000 -d {page}"
+    server = f"{sys.executable} -m http.server 8000 -d {page(tmp_path)}"
     found, packets = twice(
         tmp_path, "--host", f"receiver={server}", "--host", "sender",
         "--", "curl", "-sS", "-w", "%{size_download} %{time_connect}", "-o", "/dev/null", "http://receiver:8000/",
@@ -114,12 +121,9 @@ def test_curl_and_pythons_http_server(tmp_path: Path) -> None:
 
 def test_iperf3(tmp_path: Path) -> None:
     found, packets = twice(
-        tmp_path,
-        "--host",
-        "receiver=iperf3 --server --one-off",
-        "--host",
-        "sender=iperf3 --client receiver -t 1 --json",
-    )
+        tmp_path, "--host", "receiver=iperf3 --server --one-off",
+        "--host", "sender=iperf3 --client receiver -t 1 --json",
+    )  # fmt: skip
     assert [one["exit"] for one in found["programs"]] == [0, 0]
     assert not any(one["stopped"] for one in found["programs"])
     received = json.loads(found["programs"][1]["stdout"])["end"]["sum_received"]["bits_per_second"]
@@ -130,10 +134,7 @@ def test_iperf3(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_curl_over_ipv6(tmp_path: Path) -> None:
     """A name stands for its host's IPv6 address alone, and no packet of IPv4 is sent."""
-    server = f"{sys.executable} -m http.server --bind fd00::2 8000 -d {tmp_path}/page"
-    (tmp_path / "page").mkdir()
-    (tmp_path / "page" / "index.html").write_text("a page of the lab\n" * 10_000)
-    os.utime(tmp_path / "page" / "index.html", (0, 0))
+    server = f"{sys.executable} -m http.server --bind fd00::2 8000 -d {page(tmp_path)}"
     told = "%{size_download} %{remote_ip} %{time_connect}"
     found, packets = twice(
         tmp_path, "--family", "6", "--host", f"receiver={server}", "--host", "sender",
@@ -220,16 +221,9 @@ def test_an_ordinary_user() -> None:
             os.chown(path, UID, UID)
         env = {"HOME": name, "TMPDIR": name, "TESTCTL_CACHE": f"{name}/cache", "PATH": os.environ["PATH"]}
         capture = home / "packets.pcap"
-        words = [
-            "--capture",
-            str(capture),
-            "--host",
-            "receiver=iperf3 -s -1",
-            "--host",
-            "sender=iperf3 -c receiver -n 1M",
-        ]
+        hosts = ["--host", "receiver=iperf3 -s -1", "--host", "sender=iperf3 -c receiver -n 1M"]
         done = subprocess.run(
-            [*USER, *cli_commands.TESTCTL, "lab", "exec", *words],
+            [*USER, *cli_commands.TESTCTL, "lab", "exec", "--capture", str(capture), *hosts],
             capture_output=True, text=True, timeout=600, check=False, env=env, cwd=home,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
@@ -260,29 +254,20 @@ def command_plan(where: Path) -> Path:
     return where / "fetch.yaml"
 
 
-def call(*words: str, code: int = 0) -> str:
-    done = cli_commands.call(Path.cwd(), *words, code=code)
-    return done.stdout + done.stderr
-
-
 def test_a_plan_with_commands_has_metrics_and_repeats(tmp_path: Path) -> None:
     """A run is replayed only with the user's word: its plan may be another person's."""
-    run = tmp_path / "run"
-    call("run", str(command_plan(tmp_path)), "--out", str(run))
-    point = json.loads((run / "summary.json").read_text())["points"][0]
-    (metrics,) = (json.loads(path.read_text()) for path in run.glob("points/*/metrics.json"))
-    assert 8e6 < metrics["fetch"]["throughput_bps"] <= 10e6
-    said = call("replay", str(run), point["id"], code=2)
+    (point,) = run_of(tmp_path, command_plan(tmp_path)).points
+    assert 8e6 < float(point.metrics["fetch"]["throughput_bps"] or 0) <= 10e6
+    said = output(tmp_path, "replay", "run", point.id, code=2)
     assert "want --commands, if they may" in said
     assert "fetch, client: curl -sS" in said
-    assert "want --commands" in call("shrink", str(run), point["id"], "--holds", code=2)
-    again = call("replay", str(run), point["id"], "--commands", "--out", str(tmp_path / "again"))
+    assert "want --commands" in output(tmp_path, "shrink", "run", point.id, "--holds", code=2)
+    again = output(tmp_path, "replay", "run", point.id, "--commands", "--out", "again")
     assert "the same:" in again
 
 
 @pytest.mark.root
 def test_a_plan_with_commands_in_namespaces(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    call("run", str(command_plan(tmp_path)), "--testbed", "netns", "--out", str(run), "--without", "switch.delay",
-         "--without", "switch:sender.rate")  # fmt: skip
-    assert json.loads((run / "summary.json").read_text())["points"][0]["verdict"] == "pass"
+    words = ("--testbed", "netns", "--without", "switch.delay", "--without", "switch:sender.rate")
+    output(tmp_path, "run", str(command_plan(tmp_path)), "--out", "run", *words)
+    assert load_run(tmp_path / "run").points[0].verdict == "pass"

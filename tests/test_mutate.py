@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +21,8 @@ from testctl.mutate.operators import sites
 from testctl.mutate.report import rows
 from testctl.mutate.trial import run_point
 from testctl.testbeds.lab import LabTestbed
+
+from tests import cli_commands
 
 pytestmark = [
     pytest.mark.lab,
@@ -126,10 +126,8 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(PLAN)
 
     def call(*words: str, code: int = 0) -> str:
-        argv = [sys.executable, "-m", "testctl.cli.main", "mutate", "plan.yaml", "--lines", f"{RECOVERY}:1-30"]
-        argv += ["--mutants", "3", "--out", "out", *words]
-        done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=1800, check=False)
-        assert done.returncode == code, done.stdout + done.stderr
+        words = ("--lines", f"{RECOVERY}:1-30", "--mutants", "3", "--out", "out", *words)
+        done = cli_commands.call(tmp_path, "mutate", "plan.yaml", *words, code=code, timeout_s=1800)
         return done.stdout if code == 0 else done.stderr
 
     assert "mutants reached" in call()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from testctl.metrics.core.bins import dense_bins
 from testctl.metrics.core.view import view
@@ -193,15 +194,7 @@ def test_a_killed_run_leaves_nothing_after_the_next(tmp_path: Path) -> None:
 
 def children(pid: int) -> set[int]:
     """The processes below one."""
-    found: set[int] = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == pid:
-            found |= {int(path.parent.name), *children(int(path.parent.name))}
-    return found
+    return {one.pid for one in psutil.Process(pid).children(recursive=True)}
 
 
 def processes_in(inodes: set[int]) -> list[str]:

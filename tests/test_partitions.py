@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -17,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from testctl.core.point import PointSpec
 from testctl.execution.point import measure
@@ -25,6 +24,7 @@ from testctl.records import Records
 from testctl.results import PointResult
 from testctl.testbeds.lab import LabTestbed
 
+from tests.cli_commands import TESTCTL
 from tests.plan_runs import records_of
 
 pytestmark = pytest.mark.lab
@@ -63,6 +63,10 @@ tuples:
 PAPER = Path(__file__).parents[1] / "plans" / "dctcp_htb.yaml"
 APART = "testctl_links.apart=1"
 """What hosts of one kernel share by being in one does not count (lab/kernel/lab_links.h)."""
+
+
+def pair(cc: str = "cubic", delay: str = "5us", offload: str = "off", mtu: str = "1500") -> str:
+    return PAIR.replace("CC", cc).replace("DELAY", delay).replace("OFFLOAD", offload).replace("MTU", mtu)
 
 
 def run(text: str, where: Path, *parameters: str) -> PointResult:
@@ -118,7 +122,7 @@ def _stop_now_and_then(drawn: random.Random, over: threading.Event) -> None:
 def test_packets_are_those_of_one_kernel_and_repeat_whatever_the_machine_does(
     tmp_path: Path, cc: str, delay: str, offload: str, mtu: str
 ) -> None:
-    text = PAIR.replace("CC", cc).replace("DELAY", delay).replace("OFFLOAD", offload).replace("MTU", mtu)
+    text = pair(cc, delay, offload, mtu)
     assert_as_one_kernel(text, tmp_path)
     once = of(run(text.replace("ALONE", "own"), tmp_path / "once"))
     with machine_in_the_way(1):
@@ -175,9 +179,7 @@ tuples:
 
 
 def test_why_one_kernel_can_not_go_on_is_the_points_reason(tmp_path: Path) -> None:
-    text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
-    text = text.replace("ALONE", "own") + "  - [bulk, generator, iperf3]\n"
-    result = run(text, tmp_path / "raw")
+    result = run(pair().replace("ALONE", "own") + "  - [bulk, generator, iperf3]\n", tmp_path / "raw")
     assert (result.verdict, result.reason) == (
         "broken",
         "agent sender: iperf3 client: duration: want whole seconds; got 40000000 ns",
@@ -185,8 +187,7 @@ def test_why_one_kernel_can_not_go_on_is_the_points_reason(tmp_path: Path) -> No
 
 
 def test_the_logs_of_all_kernels_are_in_one_file(tmp_path: Path) -> None:
-    text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
-    (point,) = load_plan(text.replace("ALONE", "own").encode()).points
+    (point,) = load_plan(pair().replace("ALONE", "own")).points
     lab = LabTestbed.for_points([point])
     lab.run(point, tmp_path)
     assert not list(tmp_path.glob("*kernel.log"))
@@ -203,23 +204,14 @@ def with_kernel_log(spec: PointSpec) -> PointSpec:
 
 def kernels_of(pid: int) -> list[int]:
     """The processes of lab kernels that a process has started, in the order of their start."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, rest = re.fullmatch(r"\d+ \((.*)\) (.*)", path.read_text(encoding="ascii").strip(), re.S).groups()  # type: ignore[union-attr]
-        except OSError:
-            continue
-        if name == "linux" and int(rest.split()[1]) == pid:
-            found.append(int(path.parent.name))
-    return sorted(found)
+    every = psutil.process_iter(["name", "ppid"])
+    return sorted(one.pid for one in every if one.info == {"name": "linux", "ppid": pid})
 
 
 def test_a_kernel_that_dies_in_a_point_breaks_it_and_the_others_are_ended(tmp_path: Path) -> None:
-    text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
+    text = pair().replace("ALONE", "own").replace("40ms", "100s")
     results: list[PointResult] = []
-    thread = threading.Thread(
-        target=lambda: results.append(run(text.replace("ALONE", "own").replace("40ms", "100s"), tmp_path / "raw"))
-    )
+    thread = threading.Thread(target=lambda: results.append(run(text, tmp_path / "raw")))
     thread.start()
     until = time.monotonic() + 120
     while len(pids := kernels_of(os.getpid())) < 3 or not list(
@@ -262,11 +254,10 @@ def test_a_full_dev_shm(tmp_path: Path, taken: str, code: int, says: str) -> Non
     inside = ["unshare", "--user", "--map-root-user", "--mount"]
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces for users here")
-    text = PAIR.replace("CC", "cubic").replace("DELAY", "5us").replace("OFFLOAD", "off").replace("MTU", "1500")
     plan = tmp_path / "plan.yaml"
-    plan.write_text(text.replace("ALONE", "own"), encoding="utf-8")
+    plan.write_text(pair().replace("ALONE", "own"), encoding="utf-8")
     there = f'mount -t tmpfs -o size=64k none /dev/shm; head -c {taken} /dev/zero > /dev/shm/other; exec "$@"'
-    argv = [sys.executable, "-m", "testctl.cli.main", "run", str(plan), "--out", str(tmp_path / "run")]
+    argv = [*TESTCTL, "run", str(plan), "--out", str(tmp_path / "run")]
     done = subprocess.run(
         [*inside, "sh", "-ec", there, "sh", *argv],
         cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from testctl.lab.built import built, names
-from testctl.plan import load_plan
-from testctl.records import Records, digest_of, make_records
+from testctl.records import Records, digest_of
 from testctl.records.schema import codes_of, names_column
-from testctl.testbeds.lab import LabTestbed
 
 from conftest import KERNELS
+from tests import plan_runs
 
 pytestmark = pytest.mark.lab
 
@@ -106,14 +105,10 @@ def of_kernels() -> list[str]:
 
 def recorded(where: Path, kernel: str, interval: str, capture: str, telemetry: str) -> tuple[Records, bytes]:
     """The records of a point, and the switch's raw telemetry."""
-    (where / "raw").mkdir(parents=True)
     text = PLAN.replace("KERNEL", kernel).replace("INTERVAL", interval)
-    (where / "plan.yaml").write_text(text.replace("CAPTURE", capture).replace("TELEMETRY", telemetry))
-    (point,) = load_plan(where / "plan.yaml").points
-    asked, outcome = LabTestbed.for_points([point]).run(point, where / "raw")
-    assert [outcome.error, outcome.skip] == ["", ""]
-    told = where / "raw" / "switch" / "telemetry" / "telemetry.bin"
-    return make_records(asked, outcome, where / "raw"), told.read_bytes() if told.exists() else b""
+    records = plan_runs.recorded(where, text.replace("CAPTURE", capture).replace("TELEMETRY", telemetry))
+    told = where / "switch" / "telemetry" / "telemetry.bin"
+    return records, told.read_bytes() if told.exists() else b""
 
 
 def of_hosts(packets: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from testctl.system.worker_pool import kill_workers, workers
 from testctl.testbeds.lab import LabTestbed
 
 from tests import cli_commands
+from tests.leftovers import marked
 
 pytestmark = pytest.mark.lab
 
@@ -68,13 +69,7 @@ def summary(run: Path) -> dict[str, Any]:
 
 def labs(where: Path) -> set[int]:
     """The process ids of the labs that a test started."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = path.read_bytes().split(b"\0")
-            if any(word.startswith(f"TESTCTL_STEPS={where}/".encode()) for word in words):
-                found.add(int(path.parent.name))
-    return found
+    return set(marked(f"TESTCTL_STEPS={where}/"))
 
 
 def wait_for_labs(where: Path, settled_s: float = 1.0) -> set[int]:
