@@ -139,7 +139,8 @@ def main() -> None:
     names = parser.parse_args().names
     if wrong := [name for name in names if name not in BENCHES]:
         parser.error(f"no bench named {', '.join(wrong)}; there are: {', '.join(BENCHES)}")
-    sys.path.append(str(Path(__file__).parents[1] / "plugins" / "rack" / "tools"))  # of bench_agents
+    checkout = Path(__file__).parents[1]
+    sys.path += [str(checkout), str(checkout / "plugins" / "rack" / "tools")]  # of bench_cluster, bench_agents
     for name in names or BENCHES:
         if name in ROOT and os.geteuid() != 0:
             print(f"{name}: left out: needs root")

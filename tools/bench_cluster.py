@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +21,8 @@ from testctl.testbeds.point_spec import spec_of
 from testctl.testbeds.ready import ReadyTestbed
 from testctl_cluster import ClusterPool
 
+from plugins.cluster.tests.dask import dask
+
 SHORT = """
 about: a point that is mostly booting and writing
 topology: pair
@@ -39,44 +38,14 @@ repeat: {repeat}
 POINTS = 16
 ROUNDS = 3
 MANY = 10_000
-START_S = 60.0
 QUIET = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "false", "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "500ms"}
 """As docs/cluster.md has it for workers that share processors."""
 
 
 @contextmanager
-def dask(where: Path, workers: int) -> Iterator[str]:
-    """The address of a scheduler with so many workers of one thread."""
-    running: list[subprocess.Popen[bytes]] = []
-
-    def start(what: str, *words: str, until: str) -> str:
-        log = where / f"{what}-{len(running)}.log"
-        argv = [sys.executable, "-m", f"distributed.cli.dask_{what}", *words, "--host", "127.0.0.1", "--no-dashboard"]
-        with log.open("wb") as out:
-            running.append(subprocess.Popen(argv, stdout=out, stderr=out, cwd=where, env=os.environ | QUIET))
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
-            if found := re.search(until, log.read_text(encoding="utf-8", errors="replace")):
-                return found[1]
-            time.sleep(0.05)
-        raise SystemExit(f"the {what} did not start:\n{log.read_text(encoding='utf-8', errors='replace')}")
-
-    try:
-        address = start("scheduler", "--port", "0", until=r"Scheduler at:\s+(tcp://\S+)")
-        for number in range(workers):
-            start("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(where / str(number)),
-                  until=r"Registered to:\s+(tcp://\S+)")  # fmt: skip
-        yield address
-    finally:
-        for process in reversed(running):
-            process.kill()
-            process.wait()
-
-
-@contextmanager
 def _cluster(where: Path, workers: int) -> Iterator[Pool]:
-    with tempfile.TemporaryDirectory(dir=where) as own, dask(Path(own), workers) as address:
-        yield ClusterPool(address)
+    with tempfile.TemporaryDirectory(dir=where) as own, dask(Path(own), workers, **QUIET) as running:
+        yield ClusterPool(running.address)
 
 
 def _a_minute(pool: Pool, bed: ReadyTestbed, points: tuple[Point, ...], where: Path) -> float:
