@@ -32,6 +32,18 @@ def entered(pid: int) -> None:
 
 
 @contextmanager
+def another() -> Iterator[int]:
+    """Another network namespace, which is gone afterwards; the id of the process that holds it."""
+    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
+    try:
+        entered(holder.pid)
+        yield holder.pid
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@contextmanager
 def within(pid: int) -> Iterator[None]:
     """This thread in the network namespace of a process."""
     with open("/proc/thread-self/ns/net") as own:

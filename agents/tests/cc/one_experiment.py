@@ -13,7 +13,6 @@ as the only program of a lab.
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from testctl_agent.cc.interface import Operation
 from testctl_agent.cc.struct_ops import Registered
 from testctl_agent.switch import backend as backends
 
-from agents.tests.own_host import entered, run, within
+from agents.tests.own_host import another, run, within
 
 LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 TRACE = Path("/proc/testctl_cc_trace")
@@ -40,22 +39,17 @@ MACS = {"a": "02:00:00:00:00:01", "b": "02:00:00:00:00:02"}
 @contextmanager
 def host(name: str) -> Iterator[int]:
     """A namespace, held by a process, with its end of a wire to the switch, which is here; yields the process."""
-    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    try:
-        entered(holder.pid)
-        run(f"ip link add to_{name} type veth peer name eth0 address {MACS[name]} netns {holder.pid}")
+    with another() as pid:
+        run(f"ip link add to_{name} type veth peer name eth0 address {MACS[name]} netns {pid}")
         run(f"ip link set to_{name} up")
         other = "b" if name == "a" else "a"
-        with within(holder.pid):
+        with within(pid):
             run("ip link set lo up")
             run(f"ip address add {ADDRESSES[name]}/24 dev eth0")
             run("ip link set eth0 up")
             run(f"ip neigh replace {ADDRESSES[other]} lladdr {MACS[other]} dev eth0")
             run("ethtool -K eth0 tso off gso off gro off tx off")
-        yield holder.pid
-    finally:
-        holder.kill()
-        holder.wait()
+        yield pid
 
 
 def transfer(name: str, a: int, b: int, acks: Callable[[], int]) -> None:

@@ -9,7 +9,6 @@ the same code in this process, event by event.
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -21,7 +20,7 @@ from testctl_agent.cc.host import Algorithm, replay
 from testctl_agent.cc.interface import Operation, Record
 from testctl_agent.cc.struct_ops import Registered, available, unregister
 
-from agents.tests.own_host import entered, run, within
+from agents.tests.own_host import another, run, within
 
 LAB_CC = Path(__file__).parents[3] / "lab" / "cc"
 BYTES = 4_000_000
@@ -30,24 +29,19 @@ BYTES = 4_000_000
 @contextmanager
 def far_end() -> Iterator[socket.socket]:
     """A listening socket of another namespace, behind a bottleneck that loses packets."""
-    far = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    try:
-        entered(far.pid)
+    with another() as far:
         run("ip link set lo up")
-        run(f"ip link add near type veth peer name far netns {far.pid}")
+        run(f"ip link add near type veth peer name far netns {far}")
         run("ip address add 10.0.0.1/24 dev near")
         run("ip link set near up")
         run("tc qdisc add dev near root tbf rate 100mbit burst 20kb limit 60kb")
-        with within(far.pid):
+        with within(far):
             run("ip link set lo up")
             run("ip link set far up")
             run("ip address add 10.0.0.2/24 dev far")
             server = socket.create_server(("0.0.0.0", 5000))
         with server:
             yield server
-    finally:
-        far.kill()
-        far.wait()
 
 
 def arrives_whole(name: str, server: socket.socket) -> None:

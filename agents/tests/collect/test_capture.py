@@ -59,47 +59,43 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-    import os, sys, time
+    import sys, time
     from pathlib import Path
     from testctl_agent.collect import capture, counters, tcp_info
     from testctl_agent.generators import tgen
     from testctl_agent.system.subprocesses import run, start
+    from agents.tests.own_host import another
 
     base = Path(sys.argv[1])
     run(["mount", "-t", "sysfs", "sysfs", "/sys"])
-    peer = start(["unshare", "--net", "sleep", "600"])
-    ours = os.stat("/proc/self/ns/net").st_ino
-    while os.stat(f"/proc/{peer.pid}/ns/net").st_ino == ours:
-        time.sleep(0.01)
-    there = ["nsenter", "--net", "--target", str(peer.pid)]
-    run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1"])
-    run(["ip", "link", "set", "eth1", "netns", str(peer.pid)])
-    for words, where, address in ((["ip"], "eth0", "10.9.0.1/24"), ([*there, "ip"], "eth1", "10.9.0.2/24")):
-        run([*words, "address", "add", address, "dev", where])
-        run([*words, "link", "set", where, "up"])
+    with another() as peer:
+        there = ["nsenter", "--net", "--target", str(peer)]
+        run(["ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1"])
+        run(["ip", "link", "set", "eth1", "netns", str(peer)])
+        for words, where, address in ((["ip"], "eth0", "10.9.0.1/24"), ([*there, "ip"], "eth1", "10.9.0.2/24")):
+            run([*words, "address", "add", address, "dev", where])
+            run([*words, "link", "set", where, "up"])
 
-    def started(module, name, options):
-        (base / name).mkdir()
-        task = module.task(options, base / name)
-        task.start()
-        return task
+        def started(module, name, options):
+            (base / name).mkdir()
+            task = module.task(options, base / name)
+            task.start()
+            return task
 
-    collectors = [
-        started(counters, "counters", {"devices": "eth0"}),
-        started(capture, "capture", {"device": "eth0"}),
-        started(tcp_info, "tcp_info", {"ports": "5001", "interval_ns": 10_000_000}),
-    ]
-    flow = {"address": "10.9.0.1", "server_port": 5001, "client_port": 40000, "rate": 10**7, "verify": True,
-            "start_ns": time.time_ns() + 2 * 10**8, "bytes": 400_000, "seed": 1}
-    server = started(tgen, "server", flow | {"side": "server"})
-    (base / "client").mkdir()
-    client = start([*there, *tgen.argv("client", flow, base / "client")], stderr=base / "client.txt")
-    assert server.wait(120) and client.wait() == 0, (base / "client.txt").read_text()
-    for task in collectors:
-        task.stop()
-    print(server.result()["connections"][0]["bytes_received"], *(t.result() for t in collectors), sep="\\n")
-    peer.kill()
-    peer.wait()
+        collectors = [
+            started(counters, "counters", {"devices": "eth0"}),
+            started(capture, "capture", {"device": "eth0"}),
+            started(tcp_info, "tcp_info", {"ports": "5001", "interval_ns": 10_000_000}),
+        ]
+        flow = {"address": "10.9.0.1", "server_port": 5001, "client_port": 40000, "rate": 10**7, "verify": True,
+                "start_ns": time.time_ns() + 2 * 10**8, "bytes": 400_000, "seed": 1}
+        server = started(tgen, "server", flow | {"side": "server"})
+        (base / "client").mkdir()
+        client = start([*there, *tgen.argv("client", flow, base / "client")], stderr=base / "client.txt")
+        assert server.wait(120) and client.wait() == 0, (base / "client.txt").read_text()
+        for task in collectors:
+            task.stop()
+        print(server.result()["connections"][0]["bytes_received"], *(t.result() for t in collectors), sep="\\n")
 """
 
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from testctl_agent.network import qdisc
 from testctl_agent.spec.errors import ApplyError
 from testctl_bmv2 import backend as bmv2
 from testctl_bmv2 import simple_switch
+
+from agents.tests.own_host import another, run
 
 DEVICES = ("left", "right")
 STATIONS = {"02:00:00:00:00:01": "left", "02:00:00:00:00:02": "right"}
@@ -43,28 +46,22 @@ print(sending.makefile().read())
 FLOW = "bulk/0 tcp 10.0.0.1:40000 10.0.0.2:5201"
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
-def host(number: int, device: str) -> list[str]:
+@contextmanager
+def host(number: int, device: str) -> Iterator[list[str]]:
     """A namespace with an address behind a device of the switch; what enters it."""
-    holder = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-    here = os.stat("/proc/self/ns/net").st_ino
-    while os.stat(f"/proc/{holder.pid}/ns/net").st_ino == here:
-        time.sleep(0.01)
-    run(f"ip link add {device} type veth peer name eth0 netns {holder.pid}")
-    run(f"ip link set {device} up")
-    enter = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
-    for command in (
-        f"ip link set eth0 address 02:00:00:00:00:0{number}",
-        f"ip addr add 10.0.0.{number}/24 dev eth0",
-        "ip link set eth0 up",
-        f"ip neigh add 10.0.0.{3 - number} lladdr 02:00:00:00:00:0{3 - number} dev eth0",
-        "ethtool -K eth0 tx off tso off gso off gro off",
-    ):
-        subprocess.run([*enter, *command.split()], check=True, stdout=subprocess.DEVNULL)
-    return enter
+    with another() as pid:
+        run(f"ip link add {device} type veth peer name eth0 netns {pid}")
+        run(f"ip link set {device} up")
+        enter = ["nsenter", f"--net=/proc/{pid}/ns/net"]
+        for command in (
+            f"ip link set eth0 address 02:00:00:00:00:0{number}",
+            f"ip addr add 10.0.0.{number}/24 dev eth0",
+            "ip link set eth0 up",
+            f"ip neigh add 10.0.0.{3 - number} lladdr 02:00:00:00:00:0{3 - number} dev eth0",
+            "ethtool -K eth0 tx off tso off gso off gro off",
+        ):
+            subprocess.run([*enter, *command.split()], check=True, stdout=subprocess.DEVNULL)
+        yield enter
 
 
 def transfer(source: list[str]) -> int:
@@ -123,16 +120,14 @@ def check_crash() -> None:
 
 def main() -> None:
     run("ip link set lo up")
-    source, sink = host(1, "left"), host(2, "right")
-    serving = subprocess.Popen([*sink, sys.executable, "-c", SINK], stdout=subprocess.PIPE)
-    try:
-        assert serving.stdout is not None
-        assert serving.stdout.readline() == b"ready\n"
-        check(source)
-    finally:
-        serving.kill()
-        for enter in (source, sink):
-            os.kill(int(enter[1].split("/")[2]), 9)
+    with host(1, "left") as source, host(2, "right") as sink:
+        serving = subprocess.Popen([*sink, sys.executable, "-c", SINK], stdout=subprocess.PIPE)
+        try:
+            assert serving.stdout is not None
+            assert serving.stdout.readline() == b"ready\n"
+            check(source)
+        finally:
+            serving.kill()
     print("all is as before")
 
 

@@ -7,13 +7,14 @@ BMv2's place is taken by a program that listens as it does: on all addresses.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from testctl_bmv2 import simple_switch
+
+from agents.tests.own_host import another, run
 
 STAND_IN = """\
 #!{python}
@@ -29,10 +30,6 @@ signal.pause()
 CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 1.0)"
 
 
-def run(command: str) -> None:
-    subprocess.run(command.split(), check=True)
-
-
 def reached(address: str, port: int, *before: str) -> bool:
     argv = [*before, sys.executable, "-c", CONNECT, address, str(port)]
     return subprocess.run(argv, stderr=subprocess.DEVNULL, check=False).returncode == 0
@@ -43,23 +40,15 @@ def tables() -> str:
 
 
 def main() -> None:
-    far = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up; echo; exec sleep 600"],
-                           stdout=subprocess.PIPE)  # fmt: skip
-    assert far.stdout is not None
-    far.stdout.readline()
-    inside = ["nsenter", f"--target={far.pid}", "--net", "--"]
-    run(f"ip link add eth0 type veth peer name eth1 netns {far.pid}")
-    for words in ("link set lo up", "addr add 10.0.0.1/24 dev eth0", "addr add fd00::1/64 dev eth0 nodad",
-                  "link set eth0 up"):  # fmt: skip
-        run(f"ip {words}")
-    for words in ("addr add 10.0.0.2/24 dev eth1", "addr add fd00::2/64 dev eth1 nodad", "link set eth1 up"):
-        run(f"{' '.join(inside)} ip {words}")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            tried(Path(folder), inside)
-    finally:
-        far.send_signal(signal.SIGKILL)
-        far.wait()
+    with another() as far, tempfile.TemporaryDirectory() as folder:
+        inside = ["nsenter", f"--target={far}", "--net", "--"]
+        run(f"ip link add eth0 type veth peer name eth1 netns {far}")
+        for words in ("link set lo up", "addr add 10.0.0.1/24 dev eth0", "addr add fd00::1/64 dev eth0 nodad",
+                      "link set eth0 up"):  # fmt: skip
+            run(f"ip {words}")
+        for words in ("addr add 10.0.0.2/24 dev eth1", "addr add fd00::2/64 dev eth1 nodad", "link set eth1 up"):
+            run(f"{' '.join(inside)} ip {words}")
+        tried(Path(folder), inside)
     print("closed")
 
 
