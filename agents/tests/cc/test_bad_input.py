@@ -11,7 +11,7 @@ from testctl_agent.cc.host import Algorithm
 from testctl_agent.cc.struct_ops import unavailable
 from testctl_agent.spec.errors import ProgramError
 
-from agents.tests.cc.sources import LAB_CC, SOURCES
+from agents.tests.cc.sources import SOURCES, write
 
 TEXT = """
 #include "testctl_cc.h"
@@ -24,14 +24,6 @@ struct rest_state { u32 none; };
 static const struct cc_recovery rest_recovery __maybe_unused = { .enter = bad_step, .ack = bad_step };
 TESTCTL_CC_RECOVERY(bad, bad, rest)
 """
-
-
-def write(folder: Path, text: str, name: str = "tcp_bad.c") -> Path:
-    for header in LAB_CC.glob("testctl_cc*.h"):
-        (folder / header.name).symlink_to(header)
-    source = folder / name
-    source.write_text(text, encoding="utf-8")
-    return source
 
 
 @pytest.mark.parametrize("target", [HOST, BPF], ids=["host", "bpf"])

@@ -13,7 +13,7 @@ from testctl_agent.cc.compile import name_of
 from testctl_agent.cc.struct_ops import Registered, available, unavailable, unregister
 from testctl_agent.spec.errors import TestbedError
 
-from agents.tests.cc.sources import SOURCES
+from agents.tests.cc.sources import SOURCES, write
 
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(bool(unavailable()), reason=unavailable() or "-")]
 
@@ -28,25 +28,16 @@ def test_struct_ops(in_namespace: Callable[..., str]) -> None:
 BAD = """
 #include "testctl_cc.h"
 struct bad_state { u32 none; };
-static void bad_ack(void *state, const struct cc_event *e, struct cc_window *w) { BODY }
+static void bad_ack(void *state, const struct cc_event *e, struct cc_window *w) { w->cwnd = *((u32 *)state + 1000); }
 static u32 bad_loss(void *state, const struct cc_event *e, const struct cc_window *w) { return 2; }
 static const struct cc_growth bad_growth = { .ack = bad_ack, .loss = bad_loss };
-TESTCTL_CC(NAME, bad)
+TESTCTL_CC(bad, bad)
 """
 
 
-def _write(folder: Path, name: str, body: str) -> Path:
-    for header in SOURCES[0].parent.glob("testctl_cc*.h"):
-        (folder / header.name).symlink_to(header)
-    source = folder / f"tcp_{name}.c"
-    source.write_text(BAD.replace("BODY", body).replace("NAME", name), encoding="utf-8")
-    return source
-
-
 def test_refused_by_the_verifier(tmp_path: Path) -> None:
-    source = _write(tmp_path, "bad", "w->cwnd = *((u32 *)state + 1000);")
     with pytest.raises(TestbedError, match=r"congestion control bad \(.*tcp_bad\.c\): .*the kernel refuses it"):
-        Registered(source)
+        Registered(write(tmp_path, BAD))
 
 
 def test_a_name_that_is_taken() -> None:

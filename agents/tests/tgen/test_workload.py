@@ -19,15 +19,19 @@ def times(path: Path) -> list[tuple[int, int]]:
     return list(struct.iter_unpack("<qq", path.read_bytes()))
 
 
+def asked(runner: Any, text: str) -> dict[str, Any]:
+    """Options of both ends of the requests of a schedule."""
+    schedule = runner.workdir / "requests.txt"
+    schedule.write_text(text)
+    port = runner.free_ports()
+    return {"server_port": port + 3, "client_port": port, "requests": schedule}
+
+
 def both(runner: Any, lines: list[tuple[int, ...]], **options: object) -> tuple[Any, Any]:
     """Both ends of these requests: (result, times) of the client and of the server."""
-    schedule = runner.workdir / "requests.txt"
-    schedule.write_text("".join("{} {} {} {} {}\n".format(*line, *[0] * (5 - len(line))) for line in lines))
-    port = runner.free_ports()
-    given = {"server_port": port + 3, "client_port": port, "requests": schedule, "start_ns": time.time_ns() + 100 * MS}
-    ends = []
-    for side in ("serve", "send"):
-        ends.append(runner.end(side, times=runner.workdir / f"{side}.bin", **given, **options))
+    given = asked(runner, "".join("{} {} {} {} {}\n".format(*line, *[0] * (5 - len(line))) for line in lines))
+    given["start_ns"] = time.time_ns() + 100 * MS
+    ends = [runner.end(side, times=runner.workdir / f"{side}.bin", **given, **options) for side in ("serve", "send")]
     found = []
     for side, (process, out) in zip(("serve", "send"), ends, strict=True):
         code, said, result = runner.finish(process, out)
@@ -79,21 +83,16 @@ def test_a_client_thinks_after_each_answer(runner: Any) -> None:
     ],
 )
 def test_a_schedule_that_is_none(runner: Any, text: str, why: str) -> None:
-    schedule = runner.workdir / "requests.txt"
-    schedule.write_text(text)
-    process, out = runner.end("send", server_port=9, client_port=30000, requests=schedule)
+    process, out = runner.end("send", **asked(runner, text))
     code, said, result = runner.finish(process, out)
     assert (code, result["error"].startswith(f"requests: {why}")) == (1, True), said
 
 
 def test_an_end_that_closes_early_is_an_error(runner: Any) -> None:
-    port = runner.free_ports()
-    schedule = runner.workdir / "requests.txt"
-    schedule.write_text("0 0 1000 0 0\n")
-    process, out = runner.end("serve", server_port=port + 3, client_port=port, requests=schedule)
-    with socket.socket() as client:
-        client.bind(("127.0.0.1", port))
-        client.connect(("127.0.0.1", port + 3))
+    options = asked(runner, "0 0 1000 0 0\n")
+    process, out = runner.end("serve", **options)
+    server, mine = (("127.0.0.1", options[name]) for name in ("server_port", "client_port"))
+    with socket.create_connection(server, source_address=mine) as client:
         client.sendall(bytes(400))
     code, said, result = runner.finish(process, out)
     assert (code, result["done"]) == (1, 0)
@@ -101,11 +100,7 @@ def test_an_end_that_closes_early_is_an_error(runner: Any) -> None:
 
 
 def test_what_has_not_ended_by_the_limit_is_counted(runner: Any) -> None:
-    port = runner.free_ports()
-    schedule = runner.workdir / "requests.txt"
-    schedule.write_text("0 0 10 0 0\n60000000000 1 10 0 0\n")
-    limit_ns = time.time_ns() + 3000 * MS
-    options = {"server_port": port + 3, "client_port": port, "requests": schedule, "limit_ns": limit_ns}
+    options = asked(runner, "0 0 10 0 0\n60000000000 1 10 0 0\n") | {"limit_ns": time.time_ns() + 3000 * MS}
     server = runner.end("serve", **options)
     client = runner.end("send", **options)
     for process, out in (client, server):
@@ -115,12 +110,9 @@ def test_what_has_not_ended_by_the_limit_is_counted(runner: Any) -> None:
 
 
 def test_what_is_written_and_not_read_by_the_limit_is_named(runner: Any) -> None:
-    port = runner.free_ports()
-    schedule = runner.workdir / "requests.txt"
-    schedule.write_text("0 0 10 0 0\n")
-    with socket.create_server(("127.0.0.1", port + 3)):
-        limit_ns = time.time_ns() + 500 * MS
-        process, out = runner.end("send", server_port=port + 3, client_port=port, requests=schedule, limit_ns=limit_ns)
+    options = asked(runner, "0 0 10 0 0\n")
+    with socket.create_server(("127.0.0.1", options["server_port"])):
+        process, out = runner.end("send", **options, limit_ns=time.time_ns() + 500 * MS)
         code, said, result = runner.finish(process, out)
     assert (code, result["stopped"], result["done"]) == (1, True, 1), said
     assert result["error"] == "stopped: all 1 requests are written, and 1 connections not closed yet by the other end"
