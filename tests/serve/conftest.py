@@ -163,11 +163,11 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address in a window; nothing may go wrong in a page."""
+    """Opens an address in a window, and waits until that view is drawn, if any; nothing may go wrong in a page."""
     errors: list[str] = []
     contexts = []
 
-    def start(address: str, dark: bool = False, width: int = 1280, height: int = 900) -> Any:
+    def start(address: str, drawn: str = "", dark: bool = False, width: int = 1280, height: int = 900) -> Any:
         context = browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -178,6 +178,8 @@ def open_shown(browser: Any) -> Iterator[Callable[..., Any]]:
         page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(address)
+        if drawn:
+            wait(page, drawn)
         return page
 
     yield start
@@ -191,11 +193,12 @@ def open_logged(open_shown: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
     """As open_shown; nor may an error have been logged at the end."""
     errors: list[str] = []
 
-    def start(address: str, **window: Any) -> Any:
+    def start(address: str, drawn: str, **window: Any) -> Any:
         page = open_shown("about:blank", **window)
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.errors = errors
         page.goto(address)
+        wait(page, drawn)
         return page
 
     yield start
@@ -205,20 +208,19 @@ def open_logged(open_shown: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
 @pytest.fixture
 def open_page(open_logged: Callable[..., Any], served: Served) -> Callable[..., Any]:
     """Opens a view at an address of the page, in a window of a size."""
-
-    def start(address: str = "", what: str = "runs", **window: Any) -> Any:
-        page = open_logged(served.address + address, **window)
-        wait(page, what)
-        return page
-
-    return start
+    return lambda address="", what="runs", **window: open_logged(served.address + address, what, **window)
 
 
-def after(page: Any, act: Callable[[], Any]) -> None:
-    """Do it, and wait until the figures on the screen show what it asked for."""
+def after(page: Any, act: Callable[[], Any], what: str = "figures") -> None:
+    """Do it, and wait until the figures on the screen show what it asked for, or another view is drawn."""
     page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
     act()
-    page.wait_for_function("() => ['figures', 'all'].includes(document.documentElement.dataset.drawn)")
+    wait(page, what)
+
+
+def go(page: Any, address: str, what: str) -> None:
+    """To another view of the same page, as a link leads there."""
+    after(page, lambda: page.evaluate("address => { location.hash = address; }", address), what)
 
 
 def wait(page: Any, what: str) -> None:

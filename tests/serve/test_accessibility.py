@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.serve.conftest import Shown, wait
+from tests.serve.conftest import Shown, after
 
 pytestmark = pytest.mark.long
 
@@ -70,9 +70,7 @@ def window(request: pytest.FixtureRequest, browser: Any) -> Iterator[Any]:
 def show(page: Any, address: str, drawn: str) -> None:
     """Go there, without a new document where it is another view of the same page; with all that can be opened open."""
     page.errors.clear()
-    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-    page.goto(address)
-    wait(page, drawn)
+    after(page, lambda: page.goto(address), drawn)
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true; })")
 
 
@@ -100,7 +98,6 @@ def test_the_help(window: Any, shown: Shown) -> None:
 
 
 def test_axe_finds_what_is_wrong(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.address, False, 1280)
-    wait(page, "runs")
+    page = open_shown(shown.address, "runs")
     page.evaluate("() => { document.querySelector('main').innerHTML = '<h1>x</h1><button></button>'; }")
     assert any(fault.startswith("button-name (critical)") for fault in faults(page))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.serve.conftest import after, wait
+from tests.serve.conftest import after, go, wait
 
 pytestmark = pytest.mark.lab
 
@@ -30,12 +30,6 @@ def seen(page: Any, name: str, nth: int = 0) -> dict[str, Any]:
                  shaded: chart.spec.layer.filter(({mark}) => mark.type === "rect").length})"""
         )
     )
-
-
-def go(page: Any, address: str, what: str) -> None:
-    """To another view of the same page, as a link leads there."""
-    page.evaluate("address => { document.documentElement.dataset.drawn = ''; location.hash = address; }", address)
-    wait(page, what)
 
 
 def query(page: Any) -> dict[str, str]:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from io import BytesIO
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from tests.serve.conftest import Shown, wait
+from tests.serve.conftest import Shown, after, wait
 
 pytestmark = pytest.mark.long
 
@@ -64,12 +65,9 @@ def names(page: Any, figure: str) -> list[str]:
 
 
 def test_connections_are_drawn_over_each_other(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.at("#/run/{flows}/point/all_instruments"))
-    wait(page, "all")
+    page = open_shown(shown.at("#/run/{flows}/point/all_instruments"), "all")
     assert names(page, "cwnd")[0] == "window"
-    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-    page.get_by_role("combobox", name="and", exact=True).select_option("brief/0")
-    wait(page, "all")
+    after(page, lambda: page.get_by_role("combobox", name="and", exact=True).select_option("brief/0"), "all")
     assert {"bulk/0 window", "brief/0 window"} <= set(names(page, "cwnd"))
     assert {"bulk/0", "brief/0"} <= set(names(page, "rtt"))
     colours = page.locator('[data-figure="rtt"]').evaluate("({chart}) => chart.legend.map(([, colour]) => colour)")
@@ -81,17 +79,13 @@ def test_connections_are_drawn_over_each_other(open_shown: Any, shown: Shown) ->
 
 
 def test_the_report_draws_connections_over_each_other(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.reports["flows"] + "#p-all_instruments")
-    wait(page, "all")
-    page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-    page.get_by_role("combobox", name="and", exact=True).select_option("brief/0")
-    wait(page, "all")
+    page = open_shown(shown.reports["flows"] + "#p-all_instruments", "all")
+    after(page, lambda: page.get_by_role("combobox", name="and", exact=True).select_option("brief/0"), "all")
     assert {"bulk/0", "brief/0"} <= set(names(page, "rtt"))
 
 
 def test_the_last_value_is_held_through_a_silence(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.at("#/run/{two}/point/loss?from=20000000&to=21000000"))
-    wait(page, "all")
+    page = open_shown(shown.at("#/run/{two}/point/loss?from=20000000&to=21000000"), "all")
     for name in ("rtt", "cwnd"):
         plot = page.locator(f'[data-figure="{name}"]')
         crossing = plot.evaluate(
@@ -102,8 +96,7 @@ def test_the_last_value_is_held_through_a_silence(open_shown: Any, shown: Shown)
 
 
 def test_a_figure_of_zeros_says_so_in_a_line(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.at("#/run/{two}/point/loss"))
-    wait(page, "all")
+    page = open_shown(shown.at("#/run/{two}/point/loss"), "all")
     plot = page.locator('[data-figure="own_queue"]')
     assert plot.inner_text() == "0 throughout this time."
     assert plot.bounding_box()["height"] < 60
@@ -111,15 +104,13 @@ def test_a_figure_of_zeros_says_so_in_a_line(open_shown: Any, shown: Shown) -> N
 
 @pytest.mark.parametrize("width", [320, 390])
 def test_a_trend_takes_the_width_of_a_narrow_screen(open_shown: Any, shown: Shown, width: int) -> None:
-    page = open_shown(shown.at("#/trend/loss"), width=width)
-    wait(page, "trend")
+    page = open_shown(shown.at("#/trend/loss"), "trend", width=width)
     assert page.evaluate("() => document.documentElement.scrollWidth") == width
     assert page.locator('[data-figure="trend"]').bounding_box()["width"] > width * 0.85
 
 
 def test_a_trend_of_equal_values_has_an_axis_that_can_be_read(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.at("#/trend/loss"))
-    wait(page, "trend")
+    page = open_shown(shown.at("#/trend/loss"), "trend")
     low, high = page.locator('[data-figure="trend"]').evaluate(
         "({chart}) => chart.spec.layer.find(({mark}) => mark.type === 'line').encoding.y.scale.domain"
     )
@@ -130,8 +121,7 @@ def test_the_pointer_s_line_is_in_all_figures_with_values_and_the_cause_of_a_sta
     open_shown: Any, shown: Shown
 ) -> None:
     for address in (shown.at("#/run/{two}/point/loss"), shown.reports["two"] + "#p-loss"):
-        page = open_shown(address, width=390)
-        wait(page, "all")
+        page = open_shown(address, "all", width=390)
         plot = page.locator('[data-figure="seq"]')
         low, high, cause = plot.evaluate(
             """({chart}) => { const at = (t) => (t - chart.from) / (chart.to - chart.from),
@@ -151,11 +141,9 @@ def test_the_pointer_s_line_is_in_all_figures_with_values_and_the_cause_of_a_sta
 
 def test_serve_and_the_report_have_other_bins_and_the_other_look(open_shown: Any, shown: Shown) -> None:
     for address in (shown.at("#/run/{flows}/point/all_instruments"), shown.reports["flows"] + "#p-all_instruments"):
-        page = open_shown(address)
-        wait(page, "all")
-        page.evaluate("() => { document.documentElement.dataset.drawn = ''; }")
-        page.get_by_role("combobox", name="bins").select_option("10 ms")
-        wait(page, "all")
+        page = open_shown(address, "all")
+        bins = page.get_by_role("combobox", name="bins")
+        after(page, partial(bins.select_option, "10 ms"), "all")
         plot = page.locator('[data-figure="throughput"]')
         assert "bins of 10 ms" in plot.locator("xpath=ancestor::figure").locator("figcaption").inner_text()
         assert "bin=10000000" in page.url

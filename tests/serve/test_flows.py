@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.serve.conftest import run, serving, wait
+from tests.serve.conftest import run, serving
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -64,8 +64,7 @@ def legends(page: Any, figure: str) -> list[list[tuple[str, str, list[int]]]]:
 
 def test_both_sides_of_a_comparison_show_the_same_connection_in_its_colour(open_shown: Any, swapped: Swapped) -> None:
     first, second = (f"{swapped.run.name}/{point}" for point in swapped.points)
-    page = open_shown(f"{swapped.address}#/compare?a={first}&b={second}")
-    wait(page, "all")
+    page = open_shown(f"{swapped.address}#/compare?a={first}&b={second}", "all")
     colours = {label: colour for label, colour, _ in legends(page, "throughput")[0]}
     assert colours["bulk/0"] == colours["bulk/1"] != colours["other/0"]
     for chosen in ("bulk/0", "other/0"):
@@ -81,7 +80,6 @@ def test_both_sides_of_a_comparison_show_the_same_connection_in_its_colour(open_
 def test_each_connection_of_a_flow_has_a_line_of_its_own(open_shown: Any, swapped: Swapped, of: str) -> None:
     point = swapped.points[0]
     served = f"{swapped.address}#/run/{swapped.run.name}/point/{point}"
-    page = open_shown(served if of == "serve" else f"{(swapped.run / 'report.html').as_uri()}#p-{point}")
-    wait(page, "all")
+    page = open_shown(served if of == "serve" else f"{(swapped.run / 'report.html').as_uri()}#p-{point}", "all")
     (lines,) = legends(page, "throughput")
     assert [(label, dash) for label, _, dash in lines] == [("bulk/0", SOLID), ("bulk/1", DASHED), ("other/0", SOLID)]

@@ -17,9 +17,7 @@ pytestmark = pytest.mark.long
 
 
 def opened(open_shown: Any, shown: Shown, place: str, what: str = "run") -> Any:
-    page = open_shown(shown.at(place))
-    wait(page, what)
-    return page
+    return open_shown(shown.at(place), what)
 
 
 def column(page: Any, table: str, heading: str) -> list[str]:
@@ -317,8 +315,7 @@ def test_an_address_without_a_plan_says_so(open_shown: Any, shown: Shown) -> Non
 
 
 def test_on_paper_a_figure_stands_with_its_title_and_nothing_is_to_be_pressed(open_shown: Any, shown: Shown) -> None:
-    page = open_shown(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"))
-    wait(page, "all")
+    page = open_shown(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"), "all")
     page.set_viewport_size({"width": 700, "height": 900})
     page.emulate_media(media="print")
     assert not page.get_by_role("toolbar").is_visible()
@@ -338,8 +335,7 @@ def test_what_a_run_changed_of_its_plan_is_in_the_lists(open_shown: Any, shown: 
 def test_a_comparison_of_two_runs_says_where_their_packets_differ_first(open_shown: Any, tmp_path: Path) -> None:
     first, second = make_run(tmp_path, 1), make_run(tmp_path, 2, packets=100)
     with serving(tmp_path) as lines:
-        page = open_shown(f"{lines[1].split()[1]}#/compare?a={first.name}/loss&b={second.name}/loss")
-        wait(page, "all")
+        page = open_shown(f"{lines[1].split()[1]}#/compare?a={first.name}/loss&b={second.name}/loss", "all")
         text = page.get_by_text("First difference").inner_text()
         assert text.startswith("First difference, A → B: packet 100 at ")
         page.get_by_role("button", name="show it in the figures").click()

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from testctl.charts.style import RETRANS
 
-from tests.serve.conftest import Shown, wait
+from tests.serve.conftest import Shown
 
 pytestmark = pytest.mark.long
 
@@ -30,8 +30,7 @@ def near(picture: Any, colour: str) -> int:
 
 @pytest.mark.parametrize("of", ["serve", "report"])
 def test_retransmissions_are_seen_in_the_figure_of_a_whole_connection(open_shown: Any, shown: Shown, of: str) -> None:
-    page = open_shown(shown.at("#/run/{two}/point/loss") if of == "serve" else shown.reports["two"] + "#p-loss")
-    wait(page, "all")
+    page = open_shown(shown.at("#/run/{two}/point/loss") if of == "serve" else shown.reports["two"] + "#p-loss", "all")
     plot = page.locator('[data-figure="seq"]')
     plot.locator("canvas").wait_for()
     picture = pixels(plot)

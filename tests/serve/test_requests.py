@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from controller.tests.serve.test_requests import requests_run
-from tests.serve.conftest import serving, wait
+from tests.serve.conftest import serving
 
 
 def test_its_page_has_the_completion_times(tmp_path: Path, open_shown: Callable[..., Any]) -> None:
     point = requests_run(tmp_path)
     with serving(tmp_path) as lines:
-        page = open_shown(f"{lines[1].split()[1]}#/run/{point.parents[1].name}/point/{point.name}")
-        wait(page, "figures")
+        page = open_shown(f"{lines[1].split()[1]}#/run/{point.parents[1].name}/point/{point.name}", "figures")
         assert "nothing to draw" not in page.locator("main").inner_text()
         titles = ("Completion times over time", "Completion times", "Slowdown by size")
         for title in titles:

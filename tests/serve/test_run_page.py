@@ -17,7 +17,7 @@ from testctl.report import write_report
 from controller.tests.serve.conftest import make_run
 from controller.tests.support.synthetic_sweep import make_sweep
 from tests.cli_commands import call
-from tests.serve.conftest import serving, wait
+from tests.serve.conftest import go, serving, wait
 
 BEFORE = "20260104T120000Z-sweep"
 NIGHT = {
@@ -38,9 +38,7 @@ class Pages:
 
     def opened(self, open_shown: Any, of: str, run: Path, width: int = 1280) -> Any:
         address = f"{self.address}#/run/{run.name}" if of == "serve" else (run / "report.html").as_uri()
-        page = open_shown(address, width=width)
-        wait(page, "run")
-        return page
+        return open_shown(address, "run", width=width)
 
 
 @pytest.fixture(scope="module")
@@ -209,8 +207,7 @@ def test_a_matrix_of_one_parameter_has_no_place_for_a_second(open_shown: Any, pa
 
 
 def test_a_report_shows_a_point_without_a_server(open_shown: Any, pages: Pages) -> None:
-    page = open_shown((pages.two / "report.html").as_uri() + "#p-loss")
-    wait(page, "all")
+    page = open_shown((pages.two / "report.html").as_uri() + "#p-loss", "all")
     assert page.url.endswith(f"#/run/{pages.two.name}/point/loss")
     for name in ("throughput", "seq", "cwnd", "rtt", "latency"):
         page.locator(f'[data-figure="{name}"] canvas').wait_for()
@@ -257,9 +254,7 @@ def test_a_comparison_in_a_report_changes_no_point_s_own_page(open_shown: Any, p
     assert page.locator('[data-figure="rtt"]').evaluate_all(kind) == ["log", "log"]
     own = []
     for point in ("loss", "ack_owed"):
-        page.evaluate("hash => { document.documentElement.dataset.drawn = ''; location.hash = hash; }",
-                      f"#/run/{pages.two.name}/point/{point}")  # fmt: skip
-        wait(page, "all")
+        go(page, f"#/run/{pages.two.name}/point/{point}", "all")
         own += page.locator('[data-figure="rtt"]').evaluate_all(kind)
     assert sorted(own, key=str) == [None, "log"]
 
@@ -267,7 +262,6 @@ def test_a_comparison_in_a_report_changes_no_point_s_own_page(open_shown: Any, p
 def test_a_report_asks_for_no_figure_that_it_has_not(open_shown: Any, pages: Pages) -> None:
     """As an address of serve, which draws any, names one."""
     address = f"#/run/{pages.sweep.name}?figure=metric,saturation,switch.delay,,,"
-    page = open_shown((pages.sweep / "report.html").as_uri() + address)
-    wait(page, "run")
+    page = open_shown((pages.sweep / "report.html").as_uri() + address, "run")
     page.locator(".sweep canvas").first.wait_for()
     assert page.locator("#said").text_content() == ""

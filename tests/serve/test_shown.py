@@ -16,7 +16,7 @@ from testctl.report import write_report
 from testctl.results import layout
 
 from controller.tests.serve.conftest import make_run
-from tests.serve.conftest import after, serving, wait
+from tests.serve.conftest import after, serving
 
 pytestmark = pytest.mark.long
 
@@ -54,15 +54,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 
 def served_point(open_shown: Any, recorded: Recorded, point: str, width: int = 1400) -> Any:
-    page = open_shown(f"{recorded.address}#/run/{recorded.run}/point/{point}", width=width)
-    wait(page, "figures")
-    return page
+    return open_shown(f"{recorded.address}#/run/{recorded.run}/point/{point}", "figures", width=width)
 
 
 def report_point(open_shown: Any, recorded: Recorded, point: str, width: int = 1400) -> Any:
-    page = open_shown(f"{recorded.report}#p-{point}", width=width)
-    wait(page, "figures")
-    return page
+    return open_shown(f"{recorded.report}#p-{point}", "figures", width=width)
 
 
 BOTH = pytest.mark.parametrize("opened", [served_point, report_point])
@@ -92,8 +88,7 @@ def test_a_narrow_page_does_not_overflow_with_all_opened(
 
 
 def test_a_table_that_goes_on_beyond_the_edge_has_a_shadow_there(open_shown: Any, recorded: Recorded) -> None:
-    page = open_shown(f"{recorded.address}#/run/{recorded.run}", width=390)
-    wait(page, "run")
+    page = open_shown(f"{recorded.address}#/run/{recorded.run}", "run", width=390)
     region = page.get_by_role("region", name="Points", exact=True)
     region.scroll_into_view_if_needed()
     assert region.evaluate("element => element.scrollWidth > element.clientWidth + 20")

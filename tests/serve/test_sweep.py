@@ -36,8 +36,7 @@ def plots_fit(page: Any) -> int:
 
 
 def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, address: str, open_logged: Any) -> None:
-    page = open_logged(f"{address}#/run/{run.name}")
-    wait(page, "run")
+    page = open_logged(f"{address}#/run/{run.name}", "run")
     assert plots_fit(page) == 4
     assert "all 6 with delay=30ms and buffer=15kB" in page.locator("main").inner_text()
     verdicts = page.locator("section[aria-label] ~ .scroll td:nth-child(2), [aria-label=Points] td:nth-child(2)")
@@ -48,8 +47,7 @@ def test_a_run_begins_with_its_figures_and_its_table_with_failures(run: Any, add
 
 
 def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, address: str, open_logged: Any) -> None:
-    page = open_logged(f"{address}#/run/{run.name}")
-    wait(page, "run")
+    page = open_logged(f"{address}#/run/{run.name}", "run")
     page.get_by_text("Another figure").click()
     page.get_by_label("of", exact=True).fill("throughput_bps")
     page.get_by_label("of", exact=True).press("Enter")
@@ -66,8 +64,7 @@ def test_another_figure_is_chosen_and_its_address_can_be_shared(run: Any, addres
 def test_a_heat_map_is_as_wide_as_its_place_and_has_its_second_parameter(
     run: Any, address: str, open_logged: Any
 ) -> None:
-    page = open_logged(f"{address}#/run/{run.name}?figure=metric,saturation,switch.delay,,,")
-    wait(page, "run")
+    page = open_logged(f"{address}#/run/{run.name}?figure=metric,saturation,switch.delay,,,", "run")
     page.locator("details label select").first.select_option("heatmap")
     page.get_by_role("heading", name="saturation over switch.delay by hosts.cc").wait_for()
     figure = page.locator("figure.sweep", has_text="saturation over switch.delay by hosts.cc")
