@@ -128,9 +128,7 @@ def test_swapped_packets_come_out_in_the_other_order(switch: ProgramSwitch, v6: 
     ack = Segment(5000, ack=1001, back=True, v6=v6, vlan=vlan)
     one, two, three, four, five, six = (segment.build() for segment in segments)
     came = [*segments[:2], other, ack, *segments[2:]]
-    assert _out(switch, came) == [
-        [one], [], [other.build()], [ack.build()], [three, two], [], [five, four], [six],
-    ]  # fmt: skip
+    assert _out(switch, came) == [[one], [], [other.build()], [ack.build()], [three, two], [], [five, four], [six]]
 
 
 @pytest.mark.parametrize("v6", [False, True])

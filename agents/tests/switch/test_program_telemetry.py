@@ -68,7 +68,7 @@ def test_ordinals_of_first_transmissions_and_of_all(told: ProgramSwitch, v6: boo
     acks = [Segment(5000, ack=n, back=True, v6=v6) for n in range(3)]
     assert _told(told, acks, "flow", "kind", "ordinal", "first_ordinal") == [
         (SIX_BACKWARD if v6 else BACKWARD, ACKS, n, 0) for n in (1, 2, 3)
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(

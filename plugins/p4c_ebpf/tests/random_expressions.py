@@ -196,9 +196,7 @@ class Maker:
         a, b = self.expression(width - right, False, depth), self.expression(right, False, depth)
         upper = apply("&", apply("<<", a.json, number(right)), number((1 << width) - 1))
         json = apply("|", upper, apply("&", b.json, number((1 << right) - 1)))
-        return Expression(
-            width, False, json, f"({a.p4} ++ {b.p4})", lambda env: a.value(env) << right | b.value(env)
-        )  # fmt: skip
+        return Expression(width, False, json, f"({a.p4} ++ {b.p4})", lambda env: a.value(env) << right | b.value(env))
 
     def _truth(self, width: int, signed: bool, depth: int) -> Expression:
         test = self.truth(depth)

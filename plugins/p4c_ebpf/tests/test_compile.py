@@ -77,7 +77,7 @@ def test_no_program(tmp_path: Path) -> None:
         (("behind", str(L2), "{tmp}", "{tmp}/bytes"), "{tmp}/bytes: want the layout.json of a compiled program; got"),
         (("behind", str(L2), "{tmp}", str(L2)), f"{L2}: want the layout.json of a compiled program; got"),
     ],
-)  # fmt: skip
+)
 def test_files_that_can_t_be_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:

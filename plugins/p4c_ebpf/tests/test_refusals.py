@@ -60,15 +60,14 @@ ADDRESS = field("ethernet", "dst")
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (apply("*", ADDRESS, apply(">>", apply("*", ADDRESS, ADDRESS), ADDRESS)),
-         "a product of more than 64 bits"),
+        (apply("*", ADDRESS, apply(">>", apply("*", ADDRESS, ADDRESS), ADDRESS)), "a product of more than 64 bits"),
         (apply(">>", apply("+", LONG, LONG), ADDRESS), "a result of more than 128 bits"),
         (apply(">>", ADDRESS, apply("-", ADDRESS, FIVE)), "a shift by a number that may be negative"),
         (apply("sideways", ADDRESS, ADDRESS), "the operation 'sideways'"),
         ({"type": "register", "value": ["r", ADDRESS]}, "a value of type register"),
         ({"type": "stack_field", "value": ["labels", "x"]}, "'labels' is not a stack of headers"),
     ],
-)  # fmt: skip
+)
 def test_expressions(source: Any, why: str) -> None:
     changed = committed("l2")
     send(changed)["parameters"][1] = source

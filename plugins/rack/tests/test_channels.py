@@ -90,9 +90,7 @@ def test_a_file_that_can_not_be_written(tmp_path: Path) -> None:
         write_checked([], tmp_path / "task" / "file", "beta, task, file")
 
 
-@given(
-    ahead_ns=st.integers(-(10**12), 10**12), there_ns=st.integers(0, 10**9), back_ns=st.integers(0, 10**9)
-)  # fmt: skip
+@given(ahead_ns=st.integers(-(10**12), 10**12), there_ns=st.integers(0, 10**9), back_ns=st.integers(0, 10**9))
 def test_an_offset_is_wrong_by_its_error_at_most(ahead_ns: int, there_ns: int, back_ns: int) -> None:
     before_ns = 10**18
     after_ns = before_ns + there_ns + back_ns

@@ -128,7 +128,5 @@ def test_a_machine_that_was_restored_is_whatever_becomes_of_the_lease() -> None:
     agent = Agent(lambda: None)
     restored = pb.RestoreReply()
     release = refuses("Release wants a lease; the one given has ended")
-    stub = SimpleNamespace(
-        Acquire=agent.Acquire, Restore=lambda *_, **__: restored, Release=lambda *_, **__: release()
-    )  # fmt: skip
+    stub = SimpleNamespace(Acquire=agent.Acquire, Restore=lambda *_, **__: restored, Release=lambda *_, **__: release())
     assert rack._restored_alone(stub) is restored

@@ -47,10 +47,8 @@ class Group:
 
 
 RINGS = Group(
-    "rings", 15, 16,
-    {"rx_max": (2, 4), "tx_max": (5, 4), "rx": (6, 4), "tx": (9, 4)},
-    {"rx": "rx_max", "tx": "tx_max"},
-)  # fmt: skip
+    "rings", 15, 16, {"rx_max": (2, 4), "tx_max": (5, 4), "rx": (6, 4), "tx": (9, 4)}, {"rx": "rx_max", "tx": "tx_max"}
+)
 CHANNELS = Group(
     "channels", 17, 18,
     {"rx_max": (2, 4), "tx_max": (3, 4), "combined_max": (5, 4), "rx": (6, 4), "tx": (7, 4), "combined": (9, 4)},

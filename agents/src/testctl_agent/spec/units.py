@@ -84,9 +84,7 @@ class Bytes(Quantity):
 class Duration(Quantity):
     """Nanoseconds."""
 
-    units: ClassVar[dict[str, int]] = {
-        "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9,
-    }  # fmt: skip
+    units: ClassVar[dict[str, int]] = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
     shown: ClassVar[tuple[str, ...]] = ("s", "ms", "us", "ns")
     want = "a time with its unit, such as 10s, 200ms, 20us or 5ns"
 

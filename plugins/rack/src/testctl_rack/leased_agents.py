@@ -31,16 +31,7 @@ from testctl_agent.wire.results import odd
 
 from testctl_rack.grpc_agents import Stub, message_of
 from testctl_rack.inventory_file import Rack
-from testctl_rack.mtls import (
-    ANSWER_S,
-    HELD,
-    below,
-    can_not,
-    explain,
-    open_channel,
-    read_keys,
-    write_checked,
-)  # fmt: skip
+from testctl_rack.mtls import ANSWER_S, HELD, below, can_not, explain, open_channel, read_keys, write_checked
 from testctl_rack.placement import Placement
 
 LEASE = "TESTCTL_LEASE_S"
@@ -234,8 +225,7 @@ class RemoteAgents(AtOnce):
                 except grpc.RpcError as error:
                     if name in self._lost:
                         continue
-                    answered = error.code() is not grpc.StatusCode.UNAVAILABLE
-                    answered = answered and error.code() is not LATE
+                    answered = error.code() not in (grpc.StatusCode.UNAVAILABLE, LATE)
                     if answered or time.monotonic() - heard[name] > 0.7 * self._lease_s:
                         self._lose(name, error)
 

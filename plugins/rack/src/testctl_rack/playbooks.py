@@ -28,8 +28,7 @@ def play(inventory: Path, name: str, hosts: Sequence[str], variables: Mapping[st
     home, call = ansible.playbooks(), ansible.call("ansible-playbook", inventory)
     if not (home / name).is_file() or call is None:
         raise PlanError(f"--testbed {inventory}: want a checkout that is set up, with playbooks/{name} and Ansible")
-    argv = [*call.argv, str(home / name), "--limit", ",".join(("localhost", *hosts)),
-            "-e", json.dumps(dict(variables))]  # fmt: skip
+    argv = [*call.argv, str(home / name), "--limit", ",".join(("localhost", *hosts)), "-e", json.dumps(dict(variables))]
     code, output = ended(argv, cwd=call.cwd, env=call.env, timeout_s=LIMIT_S)
     if code is None:
         raise TestbedError(f"playbooks/{name} did not end within {LIMIT_S:g} s")

@@ -146,11 +146,10 @@ class Rows:
         """Rows of one bucket together, the highest priority first; and the buckets in the hash."""
         order = sorted(self._rows.values(), key=lambda row: (row.exact, -row.priority))
         raw = b"".join(
-            struct.pack(
-                f"={2 * len(row.mask) + 2 * len(row.low)}Q", *row.mask, *row.value, *row.low, *row.high
-            ) + packed(self.table, row)
+            struct.pack(f"={2 * len(row.mask) + 2 * len(row.low)}Q", *row.mask, *row.value, *row.low, *row.high)
+            + packed(self.table, row)
             for row in order
-        )  # fmt: skip
+        )
         if self._map is not None:
             buckets: dict[tuple[int, ...], tuple[int, int]] = {}
             for at, row in enumerate(order):
