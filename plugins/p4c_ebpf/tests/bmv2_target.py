@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,8 +21,6 @@ from testctl_bmv2.backend import UNABLE
 from testctl_bmv2.p4runtime import P4RuntimeDriver
 
 _STREAM_S = 60.0
-_MAX_AT_ONCE = 32
-"""Packets in the switch at the same time: its queues hold 64 a port when it starts."""
 
 Sent = tuple[int, bytes]
 """A P4 port and a packet."""
@@ -101,17 +98,7 @@ class Bmv2Target:
 
     def inject(self, port: int, packet: bytes) -> list[Sent]:
         """Let a packet in; what comes out, sorted by port, in its order at each."""
-        return next(self.inject_each([(port, packet)]))
-
-    def inject_each(self, packets: Iterable[Sent]) -> Iterator[list[Sent]]:
-        """Let packets in one after the other, each when the one before it has left; what comes out of each."""
-        for port, packet in packets:
-            yield self._through([(port, packet)])
-
-    def inject_together(self, packets: list[Sent]) -> list[Sent]:
-        """Let packets in back to back; what comes out of all, sorted by port, in its order at each."""
-        batches = (packets[at : at + _MAX_AT_ONCE] for at in range(0, len(packets), _MAX_AT_ONCE))
-        return sorted((one for batch in batches for one in self._through(batch)), key=lambda sent: sent[0])
+        return self._through([(port, packet)])
 
     def _through(self, packets: list[Sent]) -> list[Sent]:
         request, response = _messages()
