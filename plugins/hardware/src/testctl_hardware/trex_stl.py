@@ -15,7 +15,7 @@ from testctl_hardware.trex_load import Load, Mode
 
 API = ("STL", 5, 1)
 STREAM, LATENCY_STREAM = 1, 2
-_ETHERNET, _IP, _UDP = 14, 20, 8
+_IP, _UDP = 20, 8
 _MIN, _MAX = 64, 9216
 """Bytes of an IP packet; a stream with latency writes 16 of its own into the payload."""
 

@@ -344,11 +344,8 @@ class Statements:
 
     def _count(self, counter: Node, index: Node) -> None:
         array = self._array(counter, self.program.counters)
-        with self.code.block():
-            self.code.add(f"u32 at = {self.scope.low(index, 32)};")
-            self.code.add(f"struct count *c = bpf_map_lookup_elem(&c{array.index}, &at);", "")
-            with self.code.block("if (c)"):
-                self.code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
+        with self.code.cell("struct count", "c", f"c{array.index}", self.scope.low(index, 32)):
+            self.code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
 
     def colour(self, meter: Meter) -> str:
         """C of the colour that the cell `m` gives the packet, and what it takes from the buckets."""
@@ -360,11 +357,8 @@ class Statements:
         if name not in self.program.meters or found is None:
             node.fail(f"no meter {name!r}, or no field for its colour")
         meter = self.program.meters[name]
-        with self.code.block():
-            self.code.add(f"u32 at = {self.scope.low(index, 32)};")
-            self.code.add(f"struct meter *m = bpf_map_lookup_elem(&{meter.map}, &at);", "")
-            with self.code.block("if (m)"):
-                self.put(*found, self.colour(meter))
+        with self.code.cell("struct meter", "m", meter.map, self.scope.low(index, 32)):
+            self.put(*found, self.colour(meter))
 
     def _register_read(self, target: Node, register: Node, index: Node) -> None:
         array = self._array(register, self.program.registers)
@@ -372,17 +366,11 @@ class Statements:
         if found is None:
             target.cannot("reading a register into this")
         kind = f"u{fields.c_bits(array.width)}"
-        with self.code.block():
-            self.code.add(f"u32 at = {self.scope.low(index, 32)};")
-            self.code.add(f"{kind} *cell = bpf_map_lookup_elem(&g{array.index}, &at);", "")
-            with self.code.block("if (cell)"):
-                self.put(*found, "(u64)*cell", clean=found[0].width >= array.width)
+        with self.code.cell(kind, "cell", f"g{array.index}", self.scope.low(index, 32)):
+            self.put(*found, "(u64)*cell", clean=found[0].width >= array.width)
 
     def _register_write(self, register: Node, index: Node, source: Node) -> None:
         array = self._array(register, self.program.registers)
         kind = f"u{fields.c_bits(array.width)}"
-        with self.code.block():
-            self.code.add(f"u32 at = {self.scope.low(index, 32)};")
-            self.code.add(f"{kind} *cell = bpf_map_lookup_elem(&g{array.index}, &at);", "")
-            with self.code.block("if (cell)"):
-                self.code.add(f"*cell = {self.scope.low(source, array.width)};")
+        with self.code.cell(kind, "cell", f"g{array.index}", self.scope.low(index, 32)):
+            self.code.add(f"*cell = {self.scope.low(source, array.width)};")

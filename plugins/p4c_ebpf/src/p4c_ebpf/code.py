@@ -32,6 +32,14 @@ class Code:
         self._depth -= 1
         self.add(f"}}{tail}")
 
+    @contextmanager
+    def cell(self, kind: str, name: str, of: str, at: str, where: str = "") -> Iterator[None]:
+        """Statements for the cell of the map `of`, which `name` points to, if there is one at that place."""
+        with self.block(where):
+            self.add(f"u32 at = {at};", f"{kind} *{name} = bpf_map_lookup_elem(&{of}, &at);", "")
+            with self.block(f"if ({name})"):
+                yield
+
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
 

@@ -144,10 +144,8 @@ class Pipeline:
         else:
             Lookup(self.program, node, table).emit(code)
         if table.direct and table.kind != "none":
-            with code.block("if (r)"):
-                code.add("u32 at = r->slot;", f"struct count *c = bpf_map_lookup_elem(&d{n}, &at);", "")
-                with code.block("if (c)"):
-                    code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
+            with code.cell("struct count", "c", f"d{n}", "r->slot", where="if (r)"):
+                code.add("c->packets += 1;", "c->bytes += p->wire_bytes;")
         if table.meter and table.kind != "none":
             self._meter(code, table)
         by_hit = any(key in node["next_tables"].members() for key in ("__HIT__", "__MISS__"))
@@ -184,11 +182,9 @@ class Pipeline:
         meter = self.program.direct_meters[table.name]
         assert meter.target is not None
         found = self.program.field(meter.target)
-        with code.block("if (r)"):
-            code.add("u32 at = r->slot;", f"struct meter *m = bpf_map_lookup_elem(&p{table.index}, &at);", "")
-            with code.block("if (m)"):
-                statements = Statements(self.program, code, self.hashes, Scope(self.program))
-                statements.put(found, self.program.headers[found.header], statements.colour(meter))
+        with code.cell("struct meter", "m", f"p{table.index}", "r->slot", where="if (r)"):
+            statements = Statements(self.program, code, self.hashes, Scope(self.program))
+            statements.put(found, self.program.headers[found.header], statements.colour(meter))
 
     def _follow(self, code: Code, table: Table) -> None:
         """Let `r` be the member that the row refers to, NULL if there is none."""
