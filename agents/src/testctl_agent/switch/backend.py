@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from testctl_agent.spec.ecmp import Stations
-from testctl_agent.spec.errors import TestbedError, Unavailable
+from testctl_agent.spec.errors import ApplyError, TestbedError, Unavailable
 from testctl_agent.spec.types import Value
 from testctl_agent.system.entry_points import BACKENDS
 
@@ -49,13 +49,6 @@ def shown(value: Value) -> str:
     """A value for an error: of a long text its beginning."""
     text = str(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def only_constant(name: str, port: str, what: str, value: Value) -> None:
-    """Raises Unavailable for a schedule or a trace: the back end `name` has no link that changes."""
-    if what in ("rate", "delay") and isinstance(value, str) and value != UNSET[what]:
-        why = f"the back end {name} has no links that change; take the back end ebpf"
-        raise Unavailable(f"port {port}, {what}: want {shown(value)}; {why}")
 
 
 class Backend(Protocol):
@@ -88,6 +81,21 @@ class Backend(Protocol):
     def close(self) -> None:
         """Restore the devices."""
         ...
+
+
+def settable(backend: Backend, port: str, what: str, value: Value) -> bool:
+    """Whether a back end without links that change has to set this: what it lacks need not be unset.
+
+    Raises ApplyError for what it lacks, Unavailable for a schedule or a trace.
+    """
+    if reason := backend.unavailable(what):
+        if value == UNSET.get(what):
+            return False
+        raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
+    if what in ("rate", "delay") and isinstance(value, str) and value != UNSET[what]:
+        why = f"the back end {backend.name} has no links that change; take the back end ebpf"
+        raise Unavailable(f"port {port}, {what}: want {shown(value)}; {why}")
+    return True
 
 
 Open = Callable[[tuple[str, ...], Stations], Backend]

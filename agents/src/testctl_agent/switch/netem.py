@@ -22,7 +22,7 @@ from testctl_agent.network import netlink, qdisc
 from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, only_constant
+from testctl_agent.switch.backend import PORT_PARAMETERS, SWITCH_PARAMETERS, UNSET, settable
 
 _HANDLE = 0x10000
 _ETHERNET_HEADER = 14
@@ -100,11 +100,8 @@ class NetemBackend:
         return {"rate": model.rate or "none", "delay": model.delay}[what]
 
     def apply(self, port: str, what: str, value: Value) -> None:
-        if what in UNSET and value == UNSET[what] and self.unavailable(what):
+        if not settable(self, port, what, value):
             return
-        if reason := self.unavailable(what):
-            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
-        only_constant(self.name, port, what, value)
         model = replace(_in_force(port)[0], **{what: 0 if value == "none" else int(value)})
         try:
             if model != Model():

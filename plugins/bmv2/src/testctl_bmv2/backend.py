@@ -19,7 +19,7 @@ from testctl_agent.spec.errors import ApplyError, TestbedError
 from testctl_agent.spec.fate import Action
 from testctl_agent.spec.types import Value
 from testctl_agent.switch import ingress
-from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, only_constant
+from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, settable
 from testctl_agent.switch.drivers.driver import Count
 from testctl_agent.switch.netem import NetemBackend
 from testctl_agent.switch.testbed_tables import TestbedTables, built
@@ -113,11 +113,8 @@ class Bmv2Backend:
 
     def apply(self, port: str, what: str, value: Value) -> None:
         self._alive(port, what)
-        if reason := self.unavailable(what):
-            if value == UNSET.get(what):
-                return
-            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
-        only_constant(self.name, port, what, value)
+        if not settable(self, port, what, value):
+            return
         if what in SWITCH_PARAMETERS:
             self._tables.apply(what, value)
         elif what == "delay":

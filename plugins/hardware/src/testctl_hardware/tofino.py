@@ -16,7 +16,7 @@ from testctl_agent.spec.ecmp import Stations
 from testctl_agent.spec.errors import ApplyError, DriverError, TestbedError
 from testctl_agent.spec.fate import CHANGES, HOLDING, Action
 from testctl_agent.spec.types import Value
-from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, only_constant
+from testctl_agent.switch.backend import SWITCH_PARAMETERS, UNSET, settable
 from testctl_agent.switch.testbed_tables import TestbedTables
 
 from testctl_hardware import tofino_units as units
@@ -79,11 +79,8 @@ class TofinoBackend:
             raise ApplyError(f"port {port}, {what}: {error}") from error
 
     def apply(self, port: str, what: str, value: Value) -> None:
-        if reason := self.unavailable(what):
-            if value == UNSET.get(what):
-                return
-            raise ApplyError(f"port {port}, {what}: want {value}; {reason}")
-        only_constant(self.name, port, what, value)
+        if not settable(self, port, what, value):
+            return
         try:
             self._apply(port, what, value)
         except (DriverError, ValueError) as error:
