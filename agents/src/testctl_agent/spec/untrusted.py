@@ -21,7 +21,7 @@ LARGEST = 2**63
 
 Shape = Any
 """int, float (a finite number), str, bool, None, object (anything).  A tuple of these: any of them, the usual one
-first.  [shape]: a list; [shape, shape]: one of two.  {"name": shape, "optional?": shape}: an object, which may have
+first.  [shape]: a list; [shape, shape]: a list of two.  {"name": shape, "optional?": shape}: an object, which may have
 other names too."""
 
 
