@@ -39,9 +39,6 @@ CHANGED = "changed.txt"
 """File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree and
 are compiled, the one changed last first."""
 
-PRECOMPILED = "precompiled.sh"
-"""The compiler where all is compiled once, so that no header changes: half the time, after kernel/fork.c."""
-
 STEPS = 1000
 """Approximate number of lines that a build prints; used only for the progress display."""
 
@@ -112,9 +109,14 @@ def build(source: KernelSource, progress: Progress, jobs: int = os.cpu_count() o
     return kernel
 
 
+def _own(work: Workplace) -> Path:
+    """Where the project's own sources are in the copy of the tree."""
+    return work.source / "net" / "ipv4" / "testctl"
+
+
 def put_sources(work: Workplace, variant: str) -> None:
     """Put lab/cc, lab/kernel and the C files of a variant into the copy of the tree, and remove others."""
-    home = work.source / "net" / "ipv4" / "testctl"
+    home = _own(work)
     home.mkdir(parents=True, exist_ok=True)
     sources = [path for path in files() if path.suffix in {".c", ".h", ".sh"} or path.name in {"Makefile", "Kconfig"}]
     sources += (more := variant_sources(variant))
@@ -180,13 +182,12 @@ def _compile(work: Workplace, source: KernelSource, progress: Progress, jobs: in
     names += coverage.WRAPS if source.variant == coverage.VARIANT else ()
     wraps = " ".join(f"-Wl,--wrap,{function}" for function in (*UML_WRAPS, *names))
     counted = coverage.make_arguments(work.source) if source.variant == coverage.VARIANT else ()
-    script = work.source / "net" / "ipv4" / "testctl" / PRECOMPILED
-    once = not source.is_tree and not source.variant
-    compiler = make.compiler("sh", str(script)) if once else make.compiler()
-    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *compiler, *counted]
+    argv = [*_make(work), f"-j{jobs}", f"LINK_WRAPS={wraps}", *counted]
+    if source.is_tree or source.variant:
+        argv += make.compiler()
+    else:  # no header changes afterwards: the common ones are compiled with the first file (lab/kernel/precompiled.sh)
+        argv += [*make.compiler("sh", f"{_own(work)}/precompiled.sh"), "kernel/fork.o", "all"]
     env = make.remembered(work.home)
-    if once:
-        run([*argv, "kernel/fork.o"], cwd=work.source, env={**os.environ, **env}, timeout_s=make.CONFIGURE_S)
     make.build(argv, f"kernel {source.name}", progress, STEPS, log=work.log, env=env, cwd=work.source)
 
 
