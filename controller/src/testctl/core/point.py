@@ -197,6 +197,12 @@ class PointSpec(Point):
     def kernel_of(self, entity: str) -> str:
         return next((part.kernel for part in self.parts if entity in part.entities), self.kernel)
 
+    def release_of(self, host: str) -> tuple[int, int]:
+        """The release of a host's kernel, such as (6, 12), also of 6.12-coverage; (99, 0): not known, the latest is
+        assumed."""
+        release = re.match(r"(\d+)\.(\d+)(?![\w])", str(self.settings.get(host, {}).get("kernel", self.kernel)))
+        return (int(release[1]), int(release[2])) if release else (99, 0)
+
     def flow(self, name: str) -> TimedFlow | None:
         return next((flow for flow in self.flows if flow.name == name), None)
 

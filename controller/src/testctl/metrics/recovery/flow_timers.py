@@ -147,6 +147,7 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
     open_state = events["state"] < RECOVERY
     again = int((open_state & (names == "retransmit")).sum())
     fins = {trace.conn: trace.fin + 1 for trace in traces(flow) if trace.fin >= 0}
+    free = flow.records.point.release_of(flow.sender) < (6, 12)  # the FIN does not wait for the window
     timeouts, late, full = 0, 0, 0
     for conn in np.unique(events["conn"]):
         own = events["conn"] == conn
@@ -161,15 +162,14 @@ def traced_timers(flow: FlowView) -> tuple[int, int, int]:
         limit = np.append(0, events["limited_by"][own][:-1])
         nxt, packets = events["snd_nxt"][own], (events["pipe"] - events["prior_pipe"])[own]
         size = np.where(sent, np.diff(nxt, prepend=events["snd_una"][own][0]) / np.maximum(packets, 1), 0)
-        fin = nxt == fins.get(conn, -1)
-        written = (limit == _APPLICATION) & (size >= size[~fin].max(initial=0)) | fin
+        fin, beyond = nxt == fins.get(conn, -1), (events["pipe"] > events["cwnd"])[own]
+        written = (limit == _APPLICATION) & (size >= size[~fin].max(initial=0)) | fin & (free | ~beyond)
         new = sent & open_state[own] & (events["prior_pipe"][own] > 0) & (limit != _PACING) & ~written
         first = np.searchsorted(events["snd_nxt"][own][sent], events["snd_una"][own], side="right")
         left_ns = np.append(time_ns[sent], time_ns[-1])[first]
         rto_ns = np.minimum(before + ALMOST * rto_min_ns(flow), ALMOST * rto_max_ns(flow))
         due = (quiet >= 2 * ALMOST * before) | (time_ns - left_ns >= rto_ns)
-        beyond = (events["pipe"] > events["cwnd"])[own]
-        fin_alone = np.diff(nxt, prepend=nxt[0]) == 1  # it does not wait for the window
+        fin_alone = free & (np.diff(nxt, prepend=nxt[0]) == 1)
         departed = np.where(sent | (names[own] == "retransmit"), time_ns, 0)
         since = time_ns - np.append(0, np.maximum.accumulate(departed)[:-1])
         waited = new & ((quiet > FLOOR_NS) & due | (since > FLOOR_NS) & beyond & ~fin_alone)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from testctl.records.schema import FIN, SYN, Bools, Ints
@@ -36,10 +34,8 @@ def sysctl(trace: Trace, name: str, default: int) -> int:
 
 
 def kernel(trace: Trace) -> tuple[int, int]:
-    """The release of the host's kernel, such as (6, 12), also of 6.12-coverage; (99, 0): not known, the latest is
-    assumed."""
-    release = re.match(r"(\d+)\.(\d+)(?![\w])", str(trace.settings.get("kernel", trace.records.point.kernel)))
-    return (int(release[1]), int(release[2])) if release else (99, 0)
+    """The release of the host's kernel."""
+    return trace.records.point.release_of(trace.host)
 
 
 def rto_max_ns(trace: Trace) -> int:
