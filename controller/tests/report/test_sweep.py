@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from testctl.charts import Chart, save
+from testctl.charts import Chart, drawing, save
 from testctl.charts.heatmap import NUMBERED
 from testctl.charts.sweep_data import Cell, Line, Panel, Sweep
 from testctl.charts.swept import swept
@@ -94,11 +94,11 @@ def test_few_points_of_a_category_are_drawn_each_and_what_else_varies_is_said(ru
     assert (len(rows(chart, "points")), rows(chart, "points")[0]["point"]) == (104, "delay 10ms, repeat 2")
 
 
-def test_each_panel_has_its_own_points_alone(run: Run, tmp_path: Path) -> None:
+def test_each_panel_has_its_own_points_alone(run: Run) -> None:
     """As the library draws them: it gives a panel its part of one data set, and all of any other."""
     spec = FigureSpec("a", "metric", metric="saturation", x="switch.delay", by="switch.buffer", facet="hosts.cc")
     found = sweep_of(spec, run.points)
-    drawn = save([swept(found)], tmp_path / "a.svg").read_text(encoding="utf-8")
+    drawn = drawing([swept(found)])
     assert re.findall(r'aria-label="[^"]*hosts.cc: (\w+); point: ', drawn) == [
         panel.name for panel in found.panels for line in panel.lines for cell in line.cells for _ in range(cell.n)
     ]
@@ -113,27 +113,27 @@ def test_one_point_of_a_category_is_a_bar_and_of_many_a_median_and_its_range(run
     assert marks(swept(sweep_of(many, run.points))) == ["bar", "rule"]
 
 
-def test_every_category_has_a_label(run: Run, tmp_path: Path) -> None:
+def test_every_category_has_a_label(run: Run) -> None:
     """Of many or long ones the labels are turned."""
     names = tuple(f"congestion{n}" for n in range(14))
     chart = swept(dataclasses.replace(sweeps_of_run(run)[1], x=axis_of("hosts.cc", names)))
     axis = chart.spec["layer"][0]["encoding"]["x"]["axis"]
     assert (axis["labelOverlap"], axis["labelAngle"]) == (False, -40)
-    drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
+    drawn = drawing([chart])
     assert [name for name in names if f">{name}<" not in drawn] == []
 
 
-def test_what_the_plan_expects_is_a_dashed_line(run: Run, tmp_path: Path) -> None:
+def test_what_the_plan_expects_is_a_dashed_line(run: Run) -> None:
     bounds = bounds_of(run.summary, "saturation")
     assert bounds == ((0.6, "at least 0.6"),)
     chart = swept(sweeps_of_run(run)[0], bounds)
     assert chart.data["bounds"] == {"y": [0.6], "text": ["expected at least 0.6"], "rise": [0.0]}
-    drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
+    drawn = drawing([chart])
     assert drawn.count(">expected at least 0.6<") == 3
     assert all(f">{words}<" in drawn for words in ("cubic", "reno", "dctcp", "1ms", "30ms", "15kB"))
     texts = ("at least 0.6", "at least 0.61", "at most 0.62")
     near = swept(sweeps_of_run(run)[0], [(float(text.split()[-1]), text) for text in texts])
-    drawn = save([near], tmp_path / "b.svg").read_text(encoding="utf-8")
+    drawn = drawing([near])
     heights = [float(re.findall(rf"translate\(\S+?,(\S+?)\)[^>]*>expected {text}<", drawn)[0]) for text in texts]
     assert all(below - above >= 10 for below, above in itertools.pairwise(heights)), "no label is over another"
     far = swept(sweeps_of_run(run)[0], [(40.0, "at most 40")])
@@ -150,7 +150,7 @@ def test_text_of_a_plan_is_data(run: Run) -> None:
     assert label.startswith(r'["1\"+alert(1)+\"ms", "3ms", "10ms", "30ms"][indexof([1000000.0, 3000000.0, ')
 
 
-def test_each_flow_has_a_line_in_its_colour(run: Run, tmp_path: Path) -> None:
+def test_each_flow_has_a_line_in_its_colour(run: Run) -> None:
     flows: dict[str, Any] = {"bulk": {"goodput_bps": 1e6}, "rival": {"goodput_bps": 2e6}, "*": {"jain": 0.9}}
     points = [dataclasses.replace(point, metrics=flows, verdict="pass") for point in run.points]
     for point in points:  # which was read from a run of one flow
@@ -161,7 +161,7 @@ def test_each_flow_has_a_line_in_its_colour(run: Run, tmp_path: Path) -> None:
     chart = swept(found)
     colour = chart.spec["layer"][-1]["encoding"]["color"]
     assert (colour["scale"]["domain"], colour["legend"]["title"]) == (["bulk", "rival"], "flow")
-    drawn = save([chart], tmp_path / "a.svg").read_text(encoding="utf-8")
+    drawn = drawing([chart])
     strokes = re.findall(r'aria-roledescription="line mark"[^>]* stroke="(#\w+)"', drawn)
     assert strokes == list(colour["scale"]["range"])
     assert all(f">{flow}<" in drawn for flow in ("bulk", "rival"))
@@ -284,13 +284,13 @@ def test_a_heatmap_has_the_mean_of_each_cell_and_its_number(run: Run) -> None:
 
 
 def test_a_heatmap_is_drawn_with_its_numbers(run: Run, tmp_path: Path) -> None:
-    drawn = save([swept(sweep_of(HEATMAP, run.points))], tmp_path / "a.svg").read_text(encoding="utf-8")
+    drawn = drawing([swept(sweep_of(HEATMAP, run.points))])
     assert all(f">{words}<" in drawn for words in ("0.68", "0.26", "–", "1ms", "250kB"))
     assert "#fde725" in drawn or "rgb(253, 231, 37)" in drawn
     panels = dataclasses.replace(HEATMAP, when={}, facet="hosts.cc")
     chart = swept(sweep_of(panels, run.points))
     assert chart.spec["columns"] == 2
-    assert all(save([chart], tmp_path / f"b{kind}").stat().st_size > 1000 for kind in (".svg", ".png", ".pdf"))
+    assert all(save(drawing([chart]), tmp_path / f"b{kind}").stat().st_size > 1000 for kind in (".svg", ".png", ".pdf"))
 
 
 @pytest.mark.parametrize(("count", "numbered"), [(NUMBERED, True), (NUMBERED + 1, False)])

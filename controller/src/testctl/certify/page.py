@@ -13,7 +13,7 @@ from testctl_agent.system import durable
 
 from testctl.certify.card import FEW, FILES, Card, Cell
 from testctl.certify.criteria import NOT_COVERED
-from testctl.charts import save
+from testctl.charts import drawing
 from testctl.charts.style import VERDICT_LOOKS
 from testctl.core.units import show_time
 from testctl.plan import FigureSpec
@@ -22,7 +22,6 @@ from testctl.report.plan_charts import chart_of
 from testctl.results import check_place
 from testctl.results.atomic import naming_path, write_json, write_text
 from testctl.results.layout import REPORT
-from testctl.system.temporary import ALL, temporary
 
 _ROOM = 100_000_000
 _FIGURES: dict[tuple[Path, str], Markup] = {}
@@ -79,6 +78,4 @@ def _figure(cell: Cell) -> Markup:
         f"{entity}.{param}={value}" for entity, param, value in point.tuples if f"{entity}.{param}" in swept
     )
     chart = chart_of(FigureSpec(f"{kind}: {values}", kind, bin_ns=200_000_000), [point], cell.run.summary)
-    with temporary(f"{ALL}figure-") as place:
-        drawn = save([chart], place / "figure.svg").read_bytes()
-    return Markup("data:image/svg+xml;base64," + base64.b64encode(drawn).decode("ascii"))
+    return Markup("data:image/svg+xml;base64," + base64.b64encode(drawing([chart]).encode()).decode("ascii"))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -89,13 +90,11 @@ class Chart:
 
     def save(self, path: str | Path) -> Path:
         """Write it as .svg, .png or .pdf."""
-        return save([self], Path(path), columns=1)
+        return save(drawing([self], 1), Path(path))
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
-        import vl_convert  # can be loaded only once in a process, and is needed by files alone
-
-        return str(vl_convert.vegalite_to_svg(_sheet([self], 1)))
+        return drawing([self], 1)
 
     def whole(self) -> dict[str, Any]:
         """A specification with its data, for a file."""
@@ -126,26 +125,29 @@ def config() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def save(charts: Sequence[Chart], path: Path, columns: int = 2) -> Path:
-    """Write figures side by side, `columns` in a line, as .svg, .png or .pdf, at once; no date is in the file.
+def drawing(charts: Sequence[Chart], columns: int = 2) -> str:
+    """Figures side by side, `columns` in a line, as SVG, in which no date is."""
+    import vl_convert  # can be loaded only once in a process, and is needed by files alone
+
+    numbers: dict[str, str] = {}  # Vega numbers its clip paths on from figure to figure
+    svg = vl_convert.vegalite_to_svg(_sheet(charts, columns))
+    return re.sub(r"\bclip\d+\b", lambda match: numbers.setdefault(match[0], f"clip{len(numbers)}"), svg)
+
+
+def save(svg: str, path: Path) -> Path:
+    """Write a drawing as .svg, .png or .pdf, at once.
 
     Raises TestbedError where the file can't be written, ValueError for another suffix.
     """
     import vl_convert
 
-    convert: dict[str, Callable[..., str | bytes]] = {
-        ".svg": vl_convert.vegalite_to_svg, ".png": vl_convert.vegalite_to_png, ".pdf": vl_convert.vegalite_to_pdf,
+    convert: dict[str, Callable[[str], bytes]] = {
+        ".svg": str.encode, ".png": partial(vl_convert.svg_to_png, scale=2.0), ".pdf": vl_convert.svg_to_pdf,
     }  # fmt: skip
     if path.suffix not in convert:
         raise ValueError(f"{path}: want a name that ends in {', '.join(convert)}")
-    whole = _sheet(charts, columns)
-    given: dict[str, float] = {"scale": 2.0} if path.suffix == ".png" else {}
-    drawn = convert[path.suffix](whole, **given)
-    if isinstance(drawn, str):  # Vega numbers its clip paths on from figure to figure
-        numbers: dict[str, str] = {}
-        drawn = re.sub(r"\bclip\d+\b", lambda match: numbers.setdefault(match[0], f"clip{len(numbers)}"), drawn)
     with naming_path(path, "the figure was not written; the results are kept"):
-        durable.write(path, drawn.encode() if isinstance(drawn, str) else drawn)
+        durable.write(path, convert[path.suffix](svg))
     return path
 
 

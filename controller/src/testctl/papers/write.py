@@ -12,7 +12,7 @@ from markupsafe import Markup
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.system import durable
 
-from testctl.charts import save
+from testctl.charts import drawing, save
 from testctl.charts.style import CLAIM_LOOKS, VERDICT_LOOKS
 from testctl.core.units import show_time
 from testctl.papers.figure import scorecard_charts
@@ -43,10 +43,10 @@ def write_scorecard(card: Scorecard, out: Path) -> list[Path]:
     data, page, figure = (out / f"{SCORECARD}.{kind}" for kind in ("json", "html", "png"))
     with naming_path(out, "the scorecard was not written; the runs are kept"):
         durable.make_directory(out)
-        charts = scorecard_charts(card)
-        drawn = save(charts, figure.with_suffix(".svg"), columns=1)
-        save(charts, figure, columns=1)
-        write_text(page, render(card, out, drawn.read_bytes()))
+        svg = drawing(scorecard_charts(card), 1)
+        for path in (figure.with_suffix(".svg"), figure):
+            save(svg, path)
+        write_text(page, render(card, out, svg.encode()))
         write_json(data, card.to_json())
     return [page, figure, data]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from testctl.charts import Chart, save
+from testctl.charts import Chart, drawing, save
 from testctl.plan import FigureSpec
 from testctl.records import Records
 from testctl.report.figure_spec import specs_of
@@ -43,10 +43,9 @@ def paper_figures(run: Run, out_dir: Path, specs: Sequence[FigureSpec] | None = 
         out_dir.mkdir(exist_ok=True)
     columns = 2 if len(charts) in (2, 4) else min(len(charts), 3)
     whole = Path(PAPER).stem
-    written = [save(charts, out_dir / f"{whole}{kind}", columns) for kind in KINDS]
-    for number, chart in enumerate(charts, 1):
-        written += [save([chart], out_dir / f"{whole}-{number}{kind}") for kind in KINDS]
-    return written
+    drawn = {whole: drawing(charts, columns)}
+    drawn |= {f"{whole}-{number}": drawing([chart]) for number, chart in enumerate(charts, 1)}
+    return [save(svg, out_dir / f"{name}{kind}") for name, svg in drawn.items() for kind in KINDS]
 
 
 def one_axis(charts: Sequence[Chart]) -> list[Chart]:

@@ -55,7 +55,7 @@ def write_report(
         tell(point.id)
     specs = specs_of(run) if figures and specs is None else specs
     if figures and specs:
-        from testctl.report.figures import paper_figures  # and with it Matplotlib, which is slow to load
+        from testctl.report.figures import paper_figures
 
         paper_figures(run, out, specs)
     page = run.path / REPORT
