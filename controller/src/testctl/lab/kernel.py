@@ -39,7 +39,7 @@ CHANGED = "changed.txt"
 """File in the directory of a kernel of the user's tree: its files that changed since the last build of that tree and
 are compiled, the one changed last first."""
 
-STEPS = 1000
+STEPS = 1270
 """Approximate number of lines that a build prints; used only for the progress display."""
 
 
