@@ -50,7 +50,7 @@ check: ## Formatting, lint, types, import rules, generated files
 	@tools/check
 
 bench: ## Speed: ratios and figures of one run
-	@tools/setup 6.12
+	@tools/setup --test 6.12
 	@$(BIN)/python tools/bench.py
 
 fuzz: ## Fuzz the parsers of untrusted bytes, SECONDS_EACH per parser (default 60)

@@ -29,7 +29,8 @@ PASSED = Path(os.environ.get("TESTCTL_CACHE") or Path.home() / ".cache" / "testc
 CORE = ("tests", "plugins/rack/tests/rack/test_smoke.py", "controller/tests", "agents/tests")
 """Those that take longest first: the last files are short ones, so that all processes end at about the same time."""
 MACHINES = "plugins/rack/tests/machines"
-SHARED = ("conftest.py", "constraints.txt", "pyproject.toml", "lab", "p4", "tools/setup", "tools/suites.py")
+PINNED = ("constraints.txt", "constraints-dev.txt")
+SHARED = ("conftest.py", *PINNED, "pyproject.toml", "lab", "p4", "tools/setup", "tools/suites.py")
 """What every suite depends on."""
 PROGRAMS = ("qemu-system-x86_64", "simple_switch", "p4c-bm2-ss", "clang", "packetdrill")
 """Without them tests are skipped, as they are for users other than root."""
