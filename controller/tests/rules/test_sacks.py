@@ -212,6 +212,26 @@ def test_but_may_be_used_if_the_receiver_runs_out_of_buffer_space() -> None:
         assert why == "b had no memory for some packets (TcpExt.TCPOFODrop)"
 
 
+@pytest.mark.parametrize(
+    ("options", "acked", "count"), [({}, 0, 1), ({"read_pause": "10ms-1s"}, 0, 0), ({"read_pause": "10ms-1s"}, 2000, 1)]
+)
+def test_the_ack_of_a_duplicate_may_wait_while_much_is_unread(options: dict[str, Any], acked: int, count: int) -> None:
+    """Half of the buffer ends quick ACKs (__tcp_select_window()), but only where something is not acknowledged."""
+    talk = after_hello(
+        f"""
+        20000 b < A 0:1000 ack 0
+        20000 b > A ack {acked // 2}
+        30000 b < A 1000:2000 ack 0
+        30000 b > A ack {acked}
+        31000 b < A 1000:2000 ack 0
+        60000 b > A ack 2000
+        70000 b < A 0:1000 ack 0
+        70000 b > A ack 2000 sack 0:1000
+        """
+    )
+    assert found("dsack-of-duplicate", talk, host="b", options=options).count == count
+
+
 def test_the_first_block_specifies_the_duplicate_segment() -> None:
     """RFC 2883, 4."""
     talk = after_hello(

@@ -19,7 +19,8 @@ SPEC = RuleSpec(
     quote="the first block of the SACK option should be a D-SACK block specifying the sequence numbers for the "
     "duplicate segment that triggers the acknowledgement",
     linux="Since 4.18 the ACK of a duplicate behind a gap may wait (tcp_comp_sack_delay_ns), and the next segment then "
-    "clears its D-SACK (rx_opt.dsack in tcp_data_queue()).",
+    "clears its D-SACK (rx_opt.dsack in tcp_data_queue()). It waits too while half of the receive buffer is taken and "
+    "data is not acknowledged: __tcp_ack_snd_check() asks for the window, which ends quick ACKs (__tcp_select_window()).",
 )
 
 
@@ -29,6 +30,8 @@ def check(trace: Trace) -> Found:
     if not trace.repeated.any():
         return NOTHING
     again = trace.repeated & ~trace.refused & trace.from_syn & in_use(trace) & (trace.rcv_nxt > NEVER)
+    if trace.reads_slowly:
+        again &= trace.rcv_nxt <= trace.acked
     broken = trace.late(again, np.full(len(trace), -1), trace.at_once_ns)
     if not broken.any():
         return NOTHING
