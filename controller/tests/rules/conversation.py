@@ -10,7 +10,7 @@ column of the packets table is set by its name too.  The order of lines is that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,11 +51,13 @@ def records(
     samples: Any = None,
     counters: Mapping[str, Any] | None = None,
     outcome: Outcome | None = None,
+    others: Sequence[TimedFlow] = (),
 ) -> Records:
     """Records of these packets.
 
     options  of the flow's generator
     events, samples  tables of TCP_EVENTS and TCP_INFO
+    others   flows of the point, none of whose packets are there
     """
     rows: list[dict[str, Any]] = []
     ends: dict[tuple[str, int, int], int] = {}
@@ -95,7 +97,7 @@ def records(
     packets = pa.table(arrays, schema=PACKETS)
     conns = 1 + max(row["conn"] for row in rows)
     flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
-    point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow,))
+    point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow, *others))
     tcp_info = TCP_INFO.empty_table() if samples is None else samples
     return Records(
         packets, tcp_info, dict(counters or {}), outcome or Outcome(wall={"traffic": 1.0}), point, tcp_events=events

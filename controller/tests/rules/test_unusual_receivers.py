@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from testctl.core.point import TimedFlow
 
 from controller.tests.rules.conversation import HELLO, HELLO_B, found
 from controller.tests.rules.traced import burst, sample, violations
@@ -102,6 +103,17 @@ def test_a_rule_that_packets_in_the_backlog_break_is_undecided(ack: int, undecid
     result = found("ack-every-second-segment", text, counters={"a": {"snmp": {"TcpExt.TCPBacklogCoalesce": 1}}})
     assert (bool(result.undecided), result.count) == (undecided, 0)
     assert found("ack-every-second-segment", text).count == undecided
+
+
+@pytest.mark.parametrize(
+    ("end", "generator", "undecided"), [("a", "iperf3", True), ("b", "iperf3", False), ("a", "tgen", False)]
+)
+def test_an_application_reads_late_where_iperf3_has_the_processor(end: str, generator: str, undecided: bool) -> None:
+    """It spins on the clock, which moves virtual time."""
+    text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a < A 1000:2000 ack 0\n40000 a > A ack 2000\n"
+    other = TimedFlow("g", "c", end, generator)
+    result = found("ack-every-second-segment", text, others=(other,))
+    assert (result.undecided != "", result.count) == (undecided, not undecided)
 
 
 @pytest.mark.parametrize(("old", "count"), [("1000:2000", 0), ("5000:6000", 1)])

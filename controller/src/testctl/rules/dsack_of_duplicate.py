@@ -20,7 +20,8 @@ SPEC = RuleSpec(
     "duplicate segment that triggers the acknowledgement",
     linux="Since 4.18 the ACK of a duplicate behind a gap may wait (tcp_comp_sack_delay_ns), and the next segment then "
     "clears its D-SACK (rx_opt.dsack in tcp_data_queue()). It waits too while half of the receive buffer is taken and "
-    "data is not acknowledged: __tcp_ack_snd_check() asks for the window, which ends quick ACKs (__tcp_select_window()).",
+    "data is not acknowledged: __tcp_ack_snd_check() asks for the window, and that ends quick ACKs "
+    "(__tcp_select_window()).",
 )
 
 

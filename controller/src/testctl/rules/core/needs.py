@@ -50,6 +50,11 @@ NEEDS: Mapping[Need, Callable[[Trace], str]] = {
     "tcp_events": lambda trace: _reneges(trace) if trace.events else "the host's TCP was not traced (tcp_events)",
 }
 """A function for each: why the trace lacks it; "": it has it."""
+DOUBTS: Mapping[Need, Callable[[Trace], str]] = {
+    "order": lambda trace: trace.backlog,
+    "reads": lambda trace: trace.shared,
+}
+"""Likewise of what only a trace that breaks the rule may lack."""
 
 
 THINGS: Mapping[Thing, Callable[[Trace], bool]] = {
@@ -74,6 +79,6 @@ def absent(trace: Trace, things: tuple[Thing, ...]) -> bool:
     return not all(trace.made[thing] for thing in things)
 
 
-def lacking(trace: Trace, needs: tuple[Need, ...]) -> str:
+def lacking(trace: Trace, needs: tuple[Need, ...], of: Mapping[Need, Callable[[Trace], str]] = NEEDS) -> str:
     """Why one of these is lacking; "": none is."""
-    return next((why for need in needs if (why := NEEDS[need](trace))), "")
+    return next((why for need in needs if need in of and (why := of[need](trace))), "")

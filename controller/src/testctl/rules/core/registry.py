@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import testctl.rules
-from testctl.rules.core.needs import absent, lacking
+from testctl.rules.core.needs import DOUBTS, absent, lacking
 from testctl.rules.core.spec import NOTHING, Found, RuleSpec, undecided
 from testctl.rules.core.trace import Trace
 
@@ -29,7 +29,8 @@ class Rule:
         if why:
             return undecided(why)
         found = NOTHING if absent(trace, self.spec.only_if) else self.check(trace)
-        return undecided(trace.backlog) if found.count and trace.backlog and "order" in self.spec.needs else found
+        doubt = lacking(trace, self.spec.needs, DOUBTS) if found.count else ""
+        return undecided(doubt) if doubt else found
 
 
 @cache

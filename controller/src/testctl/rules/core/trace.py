@@ -9,6 +9,7 @@ from functools import cached_property, wraps
 from typing import Any, TypeVar
 
 import numpy as np
+from testctl_agent.params.flow.workload import GENERATOR
 from testctl_agent.spec.fate import UNSUMMED, parse
 
 from testctl.records import Records
@@ -85,6 +86,14 @@ class Trace(Rows):
         counted = self.records.snmp(self.host).get("TcpExt.TCPBacklogCoalesce")
         text = f"a program of {self.host} had the socket at times, and packets waited (TcpExt.TCPBacklogCoalesce)"
         return text if counted else ""
+
+    @cached_property
+    def shared(self) -> str:
+        """Why an application of the host may have had to wait for its turn; "": virtual time waited for it."""
+        others = [flow for flow in self.records.point.flows if flow.name != self.flow and self.host in flow.ends]
+        spins = next((flow for flow in others if self.exact and flow.generator != GENERATOR), None)
+        text = "may have had the processor, reading the clock, which moves it, while others waited"
+        return f"{spins.generator} of {spins.name} {text}" if spins else ""
 
     @cached_property
     def at_once_ns(self) -> int:
