@@ -38,6 +38,9 @@ def test_a_host_must_not_set_ect_on_syn_or_syn_ack_packets() -> None:
     assert found("ecn-ect-on-syn", capable).count == 1
     assert found("ecn-ect-on-syn", capable, settings=DCTCP).count == 0
     assert found("ecn-ect-on-syn", capable, options={"cc": "dctcp"}).count == 0
+    late = {"cc": "reno", "generator": "iperf3"}
+    assert found("ecn-ect-on-syn", capable, options=late).count == 1
+    assert found("ecn-ect-on-syn", capable, options=late, settings=DCTCP).count == 0, "it sets reno afterwards"
 
 
 @pytest.mark.parametrize("hello", [HELLO, HALF_AGREED])

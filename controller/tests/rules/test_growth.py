@@ -28,6 +28,13 @@ def test_the_initial_window_is_ten_segments() -> None:
     assert violations("initial-window", repeated.format(31000)) == 1
 
 
+@pytest.mark.parametrize(("at", "count"), [(216_000, 0), (205_000, 1)])
+def test_a_probe_soon_after_new_data_is_one_where_the_first_segments_timer_is_due(at: int, count: int) -> None:
+    """tcp_schedule_loss_probe(): with an RTT of 10 ms after 210 ms, less a tick."""
+    text = HELLO + burst(10000, 0, 9) + burst(at - 6000, 9, 1) + burst(at, 10, 1)
+    assert violations("slow-start-growth", text) == count
+
+
 def test_the_initial_window_after_lost_syns_is_one_segment() -> None:
     """RFC 5681, 3.1."""
     lost = "0 a > S\n1000000 a > S\n{}2010000 a < SA ack 0 win 64000\n2010000 a > A ack 0\n" + burst(2010000, 0, 2)

@@ -133,6 +133,8 @@ def test_three_segments_above_a_gap_begin_a_recovery(delivered: int, state: str,
     assert not count(rule, ACKED + "20500 a > A 1000:2000 ack 0\n" + SACKED, trace=before + ack), "it is repaired"
     four: dict[str, Any] = {"net.ipv4.tcp_reordering": 4}
     assert not count(rule, ACKED + SACKED, trace=before + ack, **four)
+    timed = {"settings": {"a": {"cc": "reno", "net.ipv4.tcp_recovery": 7}}, "events": events(before + ack)}
+    assert found(rule, ACKED + SACKED, **timed).undecided, "RACK's window is waited for, whatever is SACKed"
     for name in ("TCPSACKReorder", "TCPDSACKRecv"):
         seen = {"counters": {"a": {"snmp": {f"TcpExt.{name}": 1}}}, "events": events(before + ack)}
         assert found(rule, ACKED + SACKED, settings={"a": {"cc": "reno"}}, **seen).undecided

@@ -104,6 +104,16 @@ def test_more_than_two_segments_are_sacked(sacked: str, count: int) -> None:
     assert violations("dup-threshold", text, settings=NO_RACK) == count
 
 
+@pytest.mark.parametrize(
+    ("segments", "sacked", "count"), [(1, "1000:2000", 0), (4, "1000:4000", 1), (4, "1000:5000", 0)]
+)
+def test_the_threshold_is_what_the_host_is_set_to(segments: int, sacked: str, count: int) -> None:
+    """net.ipv4.tcp_reordering."""
+    settings = {"a": {**NO_RACK["a"], "net.ipv4.tcp_reordering": segments}}
+    text = FLIGHT + f"20000 a < A ack 0 sack {sacked}\n20000 a > A 0:1000"
+    assert violations("dup-threshold", text, settings=settings) == count
+
+
 def test_since_6_17_losses_are_always_detected_by_time() -> None:
     text = FLIGHT + "20000 a < A ack 0 sack 1000:2000\n20000 a > A 0:1000"
     late = {"a": {"net.ipv4.tcp_recovery": 0, "kernel": "6.17"}}

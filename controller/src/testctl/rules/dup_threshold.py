@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns
+from testctl.rules.core.sender import begins_recovery, rack, rto_min_ns, sysctl
 from testctl.rules.core.spec import NOTHING, SENDER, Found, RuleSpec, undecided, where
 from testctl.rules.core.trace import Trace
 
@@ -25,10 +25,11 @@ def check(trace: Trace) -> Found:
     if not trace.board.again.any():
         return NOTHING
     board = trace.board
+    threshold = sysctl(trace, "tcp_reordering", 3)
     few = (
-        (board.sacked_bytes <= 2 * trace.mss)
-        & (board.sacked_segments < 3)
-        & (board.duplicates < 3)
+        (board.sacked_bytes <= (threshold - 1) * trace.mss)
+        & (board.sacked_segments < threshold)
+        & (board.duplicates < threshold)
         & ~board.without_sack
     )
     soon = (board.waited < rto_min_ns(trace)) & ~board.delivered_at(trace["seq"], board.again)

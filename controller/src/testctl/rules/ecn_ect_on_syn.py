@@ -22,7 +22,8 @@ SPEC = RuleSpec(
 
 
 def check(trace: Trace) -> Found:
-    if trace.dctcp:
+    late = trace.option("generator", "tgen") != "tgen" and str(trace.settings.get("cc", "")).startswith("dctcp")
+    if trace.dctcp or late:  # a program that sets its own does so when it is connected
         return Found()
     return where(
         np.asarray(trace.out & trace.has(SYN) & (trace["ecn"] > 0)),

@@ -22,12 +22,16 @@ SPEC = RuleSpec(
     "past data that was sent before the missing segment: RACK.rtt is then of that, not of what was sent last "
     "(tcp_rack_advance()).",
 )
+_NO_DUPTHRESH = 4
+"""Of net.ipv4.tcp_recovery: RACK's reordering window also behind three SACKed segments (tcp_rack_reo_wnd())."""
 
 
 def check(trace: Trace) -> Found:
     counted = trace.records.snmp(trace.host)
     if reordered(trace) or counted.get("TcpExt.TCPDSACKRecv") or counted.get("TcpExt.TCPDSACKOfoRecv"):
         return undecided("a reordering, or data that arrived twice, was seen")
+    if sysctl(trace, "tcp_recovery", 1) & _NO_DUPTHRESH:
+        return undecided("a segment may be late, whatever is SACKed (net.ipv4.tcp_recovery)")
     events = Events(trace)
     at, rows = events.alone
     conn, state = events["conn"][at], events["state"][at]

@@ -119,16 +119,18 @@ def beyond(trace: Trace) -> Bools:
     """Data that Linux may send where the window is full, once: a tail loss probe, by a timer, with new data (RFC 8985,
     7.3), and before 6.12 a segment with the FIN (tcp_cwnd_test()).
 
-    A probe waits no longer than the highest RTO, since the first segment was sent (tcp_schedule_loss_probe()).
+    A probe waits no longer than the RTO, since the first segment was sent (tcp_schedule_loss_probe()).
     """
     board, time, most = trace.board, trace["time_ns"], rto_max_ns(trace) - TICK_NS
     # A SYN-ACK that comes again, and the ACK that answers it, do not set the timer anew.
     sets = trace.latest(~(trace.out & trace.pure_ack | trace.has(SYN) & (trace.una >= 0)))
     idle = time - time[np.maximum(sets, trace.first)]
-    by_timer = (quiet_ns(trace) >= 1_000_000) & (idle >= probe_ns(trace))
-    rows = np.flatnonzero(trace.out & trace.data & ~by_timer & (2 * board.rtt_min > most))
+    quiet = quiet_ns(trace) >= 1_000_000
+    by_timer = quiet & (idle >= probe_ns(trace))
+    rows = np.flatnonzero(trace.out & trace.data & ~by_timer & (quiet | (2 * board.rtt_min > most)))
     sent, _ = board.transmitted(np.maximum(trace.una, -1), rows)
-    by_timer[rows] = (sent >= 0) & (time[rows] - time[sent] >= most)
+    least = np.where(quiet, np.minimum(board.rtt_min + rto_min_ns(trace), most), most)
+    by_timer[rows] = (sent >= 0) & (time[rows] - time[sent] >= least[rows])
     last = trace.has(FIN) & (trace["segs"] == 1) & (kernel(trace) < (6, 12))
     return np.asarray(by_timer | last | bool(trace.delayed))  # what waited behind TCP has no time of TCP's
 
