@@ -207,6 +207,14 @@ def test_slow_start_adds_what_is_acknowledged(cwnd: int, prior: int, ssthresh: i
     assert found("slow-start-too-slow", FIRST, settings={"a": {"cc": "vegas"}}, events=events(sent + ack)).undecided
 
 
+@pytest.mark.parametrize(("again", "ssthresh", "count"), [(True, 5, 0), (True, 4, 1), (False, 5, 1)])
+def test_a_loss_that_a_probe_repaired_reduces_the_window_at_once(again: bool, ssthresh: int, count: int) -> None:
+    """tcp_process_tlp_ack()."""
+    probe = "15000 retransmit open una 0 nxt 9000 cwnd 10 ssthresh 99 pipe 10 prior 10\n" if again else ""
+    ack = f"20000 ack open una 2000 nxt 9000 cwnd 5 ssthresh {ssthresh} pipe 7 prior 10 delivered 3\n"
+    assert violations("slow-start-too-slow", FIRST, trace=SENT + probe + ack) == count
+
+
 @pytest.mark.parametrize(("acked", "count"), [(10, 0), (9, 0), (8, 1)])
 def test_congestion_avoidance_adds_one_for_a_window(acked: int, count: int) -> None:
     """RFC 5681, 3.1: what the ACK before acknowledged beyond a window counts, one here."""

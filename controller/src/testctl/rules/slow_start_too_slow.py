@@ -28,6 +28,11 @@ def check(trace: Trace) -> Found:
     was, now, limit = events.before("cwnd"), events["cwnd"], events.before("ssthresh")
     slow = events.kind("ack") & (events["state"] == OPEN) & (events.before("state") == OPEN) & (was < limit)
     slow &= events.follows & (events["snd_una"] > events.before("snd_una")) & (events["prior_pipe"] >= was)
+    # Of a loss that a tail loss probe repaired, the reduction begins and ends with one ACK (tcp_process_tlp_ack()).
+    probes = events.kind("retransmit") & (events["state"] == OPEN)
+    probe = events.last(probes)
+    probed = probes[probe] & (events["conn"][probe] == events["conn"])
+    slow &= ~(probed & (now == events["ssthresh"]) & (now < limit))
     least = np.minimum(was + events.delivered, np.maximum(np.minimum(events["ssthresh"], limit), was))
     return events.where(
         slow & (now < least),
