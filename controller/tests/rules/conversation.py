@@ -52,6 +52,7 @@ def records(
     counters: Mapping[str, Any] | None = None,
     outcome: Outcome | None = None,
     others: Sequence[TimedFlow] = (),
+    generator: str = "tgen",
 ) -> Records:
     """Records of these packets.
 
@@ -96,7 +97,9 @@ def records(
             arrays[field.name] = pa.array(values, field.type)
     packets = pa.table(arrays, schema=PACKETS)
     conns = 1 + max(row["conn"] for row in rows)
-    flow = TimedFlow("f", "a", "b", server_port=5001, client_port=40000, parallel=conns, options=dict(options or {}))
+    flow = TimedFlow(
+        "f", "a", "b", generator, server_port=5001, client_port=40000, parallel=conns, options=dict(options or {})
+    )
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow, *others))
     tcp_info = TCP_INFO.empty_table() if samples is None else samples
     return Records(

@@ -90,9 +90,9 @@ class Trace(Rows):
     @cached_property
     def shared(self) -> str:
         """Why an application of the host may have had to wait for its turn; "": virtual time waited for it."""
-        others = [flow for flow in self.records.point.flows if flow.name != self.flow and self.host in flow.ends]
-        spins = next((flow for flow in others if self.exact and flow.generator != GENERATOR), None)
-        text = "may have had the processor, reading the clock, which moves it, while others waited"
+        flows = [flow for flow in self.records.point.flows if self.host in flow.ends]
+        spins = next((flow for flow in flows if self.exact and flow.generator != GENERATOR), None)
+        text = "may have had the processor, reading the clock, which moves it, while data waited"
         return f"{spins.generator} of {spins.name} {text}" if spins else ""
 
     @cached_property
