@@ -53,6 +53,7 @@ def records(
     outcome: Outcome | None = None,
     others: Sequence[TimedFlow] = (),
     generator: str = "tgen",
+    duration_ns: int = 0,
 ) -> Records:
     """Records of these packets.
 
@@ -97,9 +98,8 @@ def records(
             arrays[field.name] = pa.array(values, field.type)
     packets = pa.table(arrays, schema=PACKETS)
     conns = 1 + max(row["conn"] for row in rows)
-    flow = TimedFlow(
-        "f", "a", "b", generator, server_port=5001, client_port=40000, parallel=conns, options=dict(options or {})
-    )
+    ports: dict[str, int] = {"server_port": 5001, "client_port": 40000, "duration_ns": duration_ns}
+    flow = TimedFlow("f", "a", "b", generator, parallel=conns, options=dict(options or {}), **ports)
     point = PointSpec(id="made", settings=dict(settings or {}), flows=(flow, *others))
     tcp_info = TCP_INFO.empty_table() if samples is None else samples
     return Records(

@@ -29,6 +29,7 @@ def check(trace: Trace) -> Found:
     if not came.any() or mss < _INITIAL:
         return NOTHING
     owed = came & (there > trace.rcv_nxt) & (there - trace.acked >= 2 * mss) & ~trace.refused
+    owed &= trace["time_ns"] < trace.reads_until_ns
     answer = trace.reached(trace["ack"], trace.acks, there - 2 * mss + 1, owed)
     # Of a window that does not grow all is in use: an application that gets its turn later holds the ACK back.
     held = (answer >= 0) & (trace["window"][answer] <= trace["window"][trace.latest(trace.acks)])

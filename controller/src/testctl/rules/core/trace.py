@@ -90,10 +90,17 @@ class Trace(Rows):
     @cached_property
     def shared(self) -> str:
         """Why an application of the host may have had to wait for its turn; "": virtual time waited for it."""
-        flows = [flow for flow in self.records.point.flows if self.host in flow.ends]
-        spins = next((flow for flow in flows if self.exact and flow.generator != GENERATOR), None)
-        text = "may have had the processor, reading the clock, which moves it, while data waited"
+        others = [flow for flow in self.records.point.flows if flow.name != self.flow and self.host in flow.ends]
+        spins = next((flow for flow in others if self.exact and flow.generator != GENERATOR), None)
+        text = "may have had the processor, reading the clock, which moves it, while others waited"
         return f"{spins.generator} of {spins.name} {text}" if spins else ""
+
+    @cached_property
+    def reads_until_ns(self) -> int:
+        """When a program other than tgen, such as iperf3, has its results to write, and reads what comes later."""
+        point = self.records.point
+        flow = point.flow(self.flow)
+        return point.end_ns(flow) if flow and flow.generator != GENERATOR else np.iinfo(np.int64).max
 
     @cached_property
     def at_once_ns(self) -> int:
