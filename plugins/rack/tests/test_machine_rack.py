@@ -67,6 +67,13 @@ def test_a_machine_knows_who_it_is_and_its_clock() -> None:
         found.of("gamma")
 
 
+def test_devices_have_their_names_before_udev_looks_for_them() -> None:
+    """Beside each other, one boot of some ten ends with a management NIC that no network is configured for."""
+    unit = (image.FILES / "rack-identity.service").read_text(encoding="utf-8")
+    before = next(line for line in unit.splitlines() if line.startswith("Before="))
+    assert "systemd-udevd.service" in before.removeprefix("Before=").split()
+
+
 def test_the_time_server_answers_clients_alone() -> None:
     asked = bytearray(48)
     asked[0], asked[2] = 4 << 3 | ntp.CLIENT, 3

@@ -18,7 +18,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 from machine_rack import image, inventory, network, qemu
 from machine_rack.plan import DESCRIPTION, Machine, MachineRack, load, plan
 
-READY_S = {"kvm": 300.0, "tcg": 1200.0}
+READY_S = {"kvm": 300.0, "tcg": 600.0}
 MADE = {DESCRIPTION, "inventory", "keys", "machines", "net", "ssh", "ntp.pid", "ntp.log"}
 """What the directory of a rack has."""
 ACCELS = ("auto", "kvm", "tcg")
