@@ -133,6 +133,16 @@ def test_the_ack_of_an_old_duplicate_repeats_the_last_block(old: str, count: int
     assert violations("sack-first-block", text) == count
 
 
+@pytest.mark.parametrize(("acks", "count"), [("", 0), ("20000 a > A ack 0 sack 5000:6000,3000:4000,1000:2000\n", 1)])
+def test_a_compressed_ack_may_go_at_the_instant_of_the_next_segment(acks: str, count: int) -> None:
+    """Its timer and GRO's both take 1 ms: the first ACK of an instant may be of the last segment of a batch before."""
+    text = HELLO + "20000 a < A 1000:2000 ack 0\n20000 a < A 3000:4000 ack 0\n20000 a < A 5000:6000 ack 0\n"
+    text += f"20000 a > A ack 0 sack 1000:2000\n20000 a > A ack 0 sack 3000:4000,1000:2000\n{acks}"
+    text += "21000 a < A 7000:8000 ack 0\n21000 a > A ack 0 sack 5000:6000,3000:4000,1000:2000\n"
+    text += "21000 a > A ack 0 sack 7000:8000,5000:6000,3000:4000,1000:2000\n"
+    assert violations("sack-first-block", text) == count
+
+
 def test_a_host_may_take_more_than_it_had_offered() -> None:
     """Its ACK tells."""
     text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a > A ack 1000 win 1000\n"

@@ -43,10 +43,14 @@ def check(trace: Trace) -> Found:
         & ((seq < start) | (seq >= end))
     )
     broken = np.zeros(len(trace), np.bool_)
-    # Several may have arrived before their ACKs in the capture: any of those since the last ACK of an earlier time.
+    # Several may have arrived before their ACKs in the capture: any of those since the last ACK of an earlier time; and
+    # of those at that time, where they had fewer ACKs, for a compressed ACK waits for its timer.
     acks = trace.latest(trace.out)[trace.instant]
     for at in suspects.tolist():
         begin = max(int(acks[rows[at]]), int(trace.first[rows[at]]))
+        batch = slice(int(trace.instant[begin]), begin + 1)
+        if np.count_nonzero(came[batch]) > np.count_nonzero(trace.out[batch]):
+            begin = batch.start
         others = np.flatnonzero(came[begin : rows[at]]) + begin
         inside = (trace["seq"][others] >= start[at]) & (trace["seq"][others] < end[at])
         advances = trace.arrived_to[others] > trace.rcv_nxt[others]
