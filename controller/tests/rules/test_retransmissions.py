@@ -188,6 +188,13 @@ def test_the_earliest_segment_is_retransmitted() -> None:
     assert violations("rto-first-segment", FLIGHT + "40000 a > A 5000:6000") == 0
 
 
+@pytest.mark.parametrize(("sent", "count"), [("5000:5500", 0), ("5000:5400", 1), ("4000:5500", 1)])
+def test_a_probe_ends_at_a_window_that_was_taken_back(sent: str, count: int) -> None:
+    """tcp_retransmit_skb() cuts its segment there; RFC 9293, 3.8.6: a receiver that shrinks its window."""
+    talk = f"{FLIGHT}20000 a < A ack 1000 win 4500\n230000 a > A {sent}"
+    assert violations("rto-first-segment", talk) == count
+
+
 @pytest.mark.parametrize(
     ("times", "count"),
     [

@@ -430,8 +430,12 @@ class Scoreboard:
 
     @cached_property
     def tail(self) -> Bools:
-        """Retransmissions of the end of what was sent, which may be a tail loss probe."""
-        return np.asarray(self.again & (self.trace.end >= self.trace.nxt))
+        """Retransmissions of the end of what was sent, which may be a tail loss probe; of its last piece up to the
+        peer's window, where that was taken back."""
+        trace = self.trace
+        offer = trace.latest(self.acks)
+        cut = (self.last_sent >= 0) & (trace.end[self.last_sent] >= trace.nxt) & (offer >= 0)
+        return np.asarray(self.again & ((trace.end >= trace.nxt) | cut & (trace.end == trace.limit[offer])))
 
     @cached_property
     def head(self) -> Bools:
