@@ -102,6 +102,21 @@ def test_prr_is_not_judged_where_one_ack_undoes_a_reduction_and_begins_another()
     assert found("prr-window", FIRST, settings={"a": {"cc": "reno"}}, **more).count == 1
 
 
+@pytest.mark.parametrize(
+    ("una", "cwnd", "undone", "count"), [(1000, 8, 1, 0), (1000, 8, 0, 1), (0, 8, 1, 1), (1000, 9, 1, 1)]
+)
+def test_the_ack_that_undoes_a_reduction_may_begin_another_with_one_segment(
+    una: int, cwnd: int, undone: int, count: int
+) -> None:
+    """tcp_try_undo_partial() unmarks what was lost, and RACK marks one of it again: nothing else shows it."""
+    begins = "20000 ack recovery una 0 nxt 9000 cwnd 8 ssthresh 5 pipe 7 prior 9 delivered 2\n"
+    begins += "20000 retransmit recovery una 0 nxt 9000 cwnd 8 ssthresh 5 pipe 8 prior 7 delivered 2\n"
+    again = f"22000 ack recovery una {una} nxt 9000 cwnd {cwnd} ssthresh 5 pipe 7 prior 8 delivered 3\n"
+    trace, counters = events(SENT + begins + again), counted("TCPPartialUndo") if undone else {}
+    broken = found("prr-window", FIRST, events=trace, counters=counters, settings={"a": {"cc": "reno"}})
+    assert broken.count == count
+
+
 def test_until_data_is_acknowledged_the_rto_may_be_that_of_earlier_connections() -> None:
     """tcp_init_metrics(); and an RTT counts from the ACK on that shows it."""
     values = {"time_ns": 90_000_000, "state": 1, "rtt": 10_000, "rto": 219_000}

@@ -25,7 +25,8 @@ SPEC = RuleSpec(
 def check(trace: Trace) -> Found:
     if not reduced_by_the_core(trace.cc):
         return undecided(f"{trace.cc or 'the congestion control'} may reduce its window by a way of its own")
-    if not sysctl(trace, "tcp_sack", 1) and trace.records.snmp(trace.host).get("TcpExt.TCPPartialUndo"):
+    undoes = bool(trace.records.snmp(trace.host).get("TcpExt.TCPPartialUndo"))
+    if undoes and not sysctl(trace, "tcp_sack", 1):
         return undecided("without SACK an ACK may undo a reduction and begin another")
     events = Events(trace)
     ack, run = events.kind("ack"), events.reduction
@@ -46,7 +47,8 @@ def check(trace: Trace) -> Found:
     # An ACK that delivers nothing leaves the window as it is.
     window, idle = events.before("cwnd"), (new == 0) & ~events.begins
     least, most = (np.where(idle, window - pipe, more) for more in (least, most))
-    undone = events.last(ack & ((pipe > events["prior_pipe"]) | (ssthresh > events.before("ssthresh"))))
+    anew = (events["snd_una"] > events.before("snd_una")) & (events["cwnd"] == pipe + 1) & np.bool_(undoes)
+    undone = events.last(ack & (anew | (pipe > events["prior_pipe"]) | (ssthresh > events.before("ssthresh"))))
     judged &= (undone < run) & ((events["cwnd"] < pipe + least) | (events["cwnd"] > pipe + most))
     return events.where(
         judged,
