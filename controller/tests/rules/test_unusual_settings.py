@@ -243,6 +243,17 @@ def test_what_was_sent_again_and_lost_is_found_by_what_was_sent_later(
     assert found("fast-retransmit", text, settings=settings).count == count
 
 
+@pytest.mark.parametrize(("sacked", "count"), [(248_900, 0), (249_600, 1)])
+def test_what_was_sent_again_shows_a_loss_only_after_the_shortest_rtt(sacked: int, count: int) -> None:
+    """tcp_rack_update(): on a path that has become shorter its RTT is that of timestamps, 4.4 ms that count as 5."""
+    text = "0 a > S win 64000 ts 1000/0\n10000 a < SA ack 0 win 64000 ts 5000/1000\n10000 a > A ack 0 ts 1010/5000\n"
+    text += burst(10_000, 0, 9).replace("ack 0", "ack 0 ts 1010/5000")
+    text += "240000 a > A 0:1000 ack 0 ts 1240/5000\n244400 a < A ack 1000 ts 5240/1240\n"
+    text += (burst(244_400, 1, 1) + burst(244_500, 2, 6)).replace("ack 0", "ack 0 ts 1244/5240")
+    text += f"{sacked} a < A ack 1000 sack 2000:7000 ts 5245/1240\n250000 a < A ack 1000 sack 2000:7000 ts 5246/1240\n"
+    assert violations("fast-retransmit", f"{text}480000 a > A 1000:2000 ack 0 ts 1480/5245\n") == count
+
+
 @pytest.mark.parametrize(("state", "count"), [("loss", 1), ("disorder", 0)])
 def test_a_timeout_that_was_taken_back_is_answered_no_more(state: str, count: int) -> None:
     line = FRTO.splitlines()[3]
