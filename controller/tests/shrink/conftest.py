@@ -69,6 +69,13 @@ def unsteady(point: Point) -> bool:
     )  # fmt: skip
 
 
+def measured(point: Point) -> dict[str, dict[str, float | str | None]]:
+    """The metrics of a point, whose receiver breaks a rule where the fault shows."""
+    shows = unsteady(point)
+    rules = "ack-moves-back 2" if shows else "none"
+    return {"bulk": {"stability_cv_10ms": 0.8 if shows else 0.001, "packets_lost": 0, "rules_violated": rules}}
+
+
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Run]:
     """Write a run of the plan as it would be with these --set words; the verdicts so far of some of its points."""
@@ -78,12 +85,11 @@ def make_run(tmp_path: Path) -> Callable[..., Run]:
         writer = RunWriter.create_at(tmp_path / "run", need=0)
         writer.write_plan(text, {"points": [point.to_json() for point in plan.points]})
         for number, point in enumerate(plan.points):
-            cv = 0.8 if unsteady(point) else 0.001
             result = PointResult(
                 point=point.to_json(),
                 verdict=(verdicts or {}).get(number, "pass"),
                 outcome={"entities": {name: {"before": before} for name, before in BEFORE.items()}},
-                metrics={"bulk": {"stability_cv_10ms": cv, "packets_lost": 0}},
+                metrics=measured(point),
             )
             write_point(writer.path, result)
         return complete(plan, writer, Options(tmp_path), datetime.now(UTC), 1.0)

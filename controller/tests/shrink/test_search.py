@@ -17,7 +17,7 @@ from testctl.shrink.trials import Trial
 from testctl.shrink.write import ranges
 from testctl_agent.spec.errors import PlanError
 
-from .conftest import PLAN, unsteady
+from .conftest import PLAN, measured, unsteady
 
 MakeRun = Callable[..., Run]
 
@@ -46,11 +46,8 @@ class MadeUpLab:
             return Trial(tuples, "unclear", str(error))
         if "htb_ecn_threshold" in found.point.settings["sender"] and "htb_rate" not in found.point.settings["sender"]:
             return Trial(tuples, "unclear", "there is no htb_rate to go with it")
-        results = {
-            point.id: Measured("pass", "", {"bulk": {"stability_cv_10ms": 0.8 if unsteady(point) else 0.001}})
-            for point in found.points
-        }
-        verdict, words = verdict_of(found, results)
+        results = {point.id: Measured("pass", "", measured(point)) for point in found.points}
+        verdict, words = verdict_of(self.case, found, results)
         return Trial(tuples, "stays" if verdict == self.case.wanted else "goes", words)
 
 
@@ -94,7 +91,7 @@ def test_the_bounds_are_its_own_where_another_expectation_is_left_out(make_run: 
     text = head.replace("expect:\n", f"expect:\n{compared}") + "  - name: throughput is steady" + rest
     run = make_run(("ends.cc=dctcp_bug",), text=text)
     case = open_case(run, failing(run))
-    assert (case.expectation.name, case.raw["max"]) == ("throughput is steady", "0.1")
+    assert (case.judged_by, case.raw["max"]) == ("throughput is steady", "0.1")
 
 
 def test_the_kernel_is_kept(make_run: MakeRun) -> None:
@@ -133,6 +130,32 @@ def test_a_comparison_keeps_the_tuple_it_is_about_and_both_points(make_run: Make
     assert "sender.tso" not in keys(found.smallest)
     plan = load_plan(plan_text(case, found.smallest))
     assert [point.tuples[0] for point in plan.points] == [("ends", "cc", "dctcp_bug"), ("ends", "cc", "dctcp")]
+
+
+@pytest.mark.parametrize("chosen", ["", "ack-moves-back"])
+def test_a_rule_that_is_broken_is_shrunk_by(make_run: MakeRun, chosen: str) -> None:
+    """Without an expectation that fails, or by its name; the smallest plan has no expectation."""
+    run = make_run(text=PLAN if chosen else PLAN.partition("expect:")[0])
+    case = open_case(run, failing(run), chosen)
+    assert case.judged_by == "ack-moves-back"
+    found, _ = shrunk(case)
+    assert ("receiver", "gro", "on") in found.smallest
+    assert "sender.tso" not in keys(found.smallest)
+    plan = load_plan(plan_text(case, found.smallest))
+    assert (len(plan.expectations), unsteady(plan.points[0])) == (0, True)
+    with pytest.raises(PlanError, match=r"want one that is about point .*ack-moves-back; got 'ack-number'"):
+        open_case(run, failing(run), "ack-number")
+
+
+def test_a_point_that_broke_no_rule_or_did_not_run(make_run: MakeRun) -> None:
+    run = make_run(text=PLAN.partition("expect:")[0])
+    case = open_case(run, failing(run))
+    made = candidate(case, case.tuples)
+    fine, broken = (
+        Measured(verdict, "none ran", {"bulk": {"rules_violated": "none"}}) for verdict in ("pass", "broken")
+    )
+    assert verdict_of(case, made, {made.point.id: fine}) == ("pass", "the rule ack-moves-back was not broken")
+    assert verdict_of(case, made, {made.point.id: broken}) == ("broken", "none ran")
 
 
 def test_what_makes_a_point_pass(make_run: MakeRun) -> None:
@@ -182,7 +205,7 @@ def test_a_point_that_does_not_fail_again(make_run: MakeRun) -> None:
 @pytest.mark.parametrize(
     ("point", "expectation", "holds", "said"),
     [
-        ("pass", "", False, "fails no expectation of its plan; nothing to shrink; --holds asks what makes it meet one"),
+        ("pass", "", False, "nothing to shrink: point .* fails no expectation of its plan and breaks no rule; --holds"),
         ("broken", "", False, "is broken; want one that ran and was judged"),
         ("fail", "no such", False, "want one that is about point"),
         ("fail", "1", False, "expect no packet is lost: want one that point .* fails; it is pass there"),

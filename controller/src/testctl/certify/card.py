@@ -98,7 +98,7 @@ def rules_cell(cells: Sequence[Cell]) -> Cell:
     worst = sorted(broken.items(), key=lambda item: (-len(item[1]), item[0]))
     why = tuple(
         f"at {len(among)} of {counted(len(points), 'point')}, such as one of {among[0][0].criterion.name}: "
-        + broken_rules(among[0][1].metrics, set(rules()) - {rule})[0]
+        + broken_rules(among[0][1].metrics, ())[rule]
         for rule, among in worst
     )
     cell, first = worst[0][1][0] if worst else (cells[0], None)

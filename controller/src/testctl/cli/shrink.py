@@ -24,7 +24,11 @@ def shrink(
     point: PointId,
     expectation: Annotated[
         str,
-        typer.Option("--expectation", metavar="N", help="number or name in the plan; default: the first that fails"),
+        typer.Option(
+            "--expectation",
+            metavar="N",
+            help="number or name in the plan, or a rule's; default: the first that fails, or the rule that is broken",
+        ),
     ] = "",
     holds: Annotated[bool, typer.Option("--holds", help="ask what makes the point meet it instead")] = False,
     jobs: Jobs = 1,
@@ -49,7 +53,7 @@ def shrink(
         console = Console(stderr=as_json)
         for line in (
             f"point {case.point.id}: {case.found.reason or case.found.verdict}",
-            f"by: {case.expectation.name}",
+            f"by: {case.judged_by}",
         ):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         ended = run_search(case, directory, jobs=jobs, probes=probes, most=max_runs, told_of=print_trial)

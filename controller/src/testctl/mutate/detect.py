@@ -81,8 +81,7 @@ def detections(plan: Plan, point: Point, results: Mapping[str, Measured]) -> dic
     judge = Judge(replace(plan, points=tuple(other for other in plan.points if other.id in results)), results)
     for finding in judge.failed(point):
         result["expectation", "flow failed"] = finding.text
-    for finding in judge.violated(point):
-        result["rule", finding.text.removeprefix("the rule ").partition(" ")[0]] = finding.text
+    result |= {("rule", rule): text for rule, text in judge.violated(point).items()}
     for expectation in plan.expectations:
         if expectation.bounds.given and expectation.quantifier == "every" and point in judge.about(expectation):
             finding = judge.one(expectation, point)

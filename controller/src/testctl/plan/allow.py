@@ -37,8 +37,8 @@ def read_allowed(node: Node | None, reader: Reader, rules: Collection[str] | Non
     return tuple(allowed)
 
 
-def broken_rules(metrics: Mapping[str, Mapping[str, float | str | None]], allowed: Collection[str]) -> list[str]:
-    """A sentence for each rule that flows broke and that is not allowed, by the metrics that list them."""
+def broken_rules(metrics: Mapping[str, Mapping[str, float | str | None]], allowed: Collection[str]) -> dict[str, str]:
+    """Rules that flows broke and that are not allowed, by the metrics that list them, with a sentence for each."""
     broken: dict[str, list[str]] = {}
     for flow, of in metrics.items():
         for rule, count in _listed(of).items():
@@ -47,7 +47,7 @@ def broken_rules(metrics: Mapping[str, Mapping[str, float | str | None]], allowe
                 example = f" ({first.removeprefix(f'{rule}: ')})" if first.startswith(f"{rule}: ") else ""
                 times = f", {count} times" if count != "1" else ""
                 broken.setdefault(rule, []).append(f"by {flow}{times}{example}")
-    return [f"the rule {rule} was broken {', '.join(flows)}" for rule, flows in broken.items()]
+    return {rule: f"the rule {rule} was broken {', '.join(flows)}" for rule, flows in broken.items()}
 
 
 def breaks(metrics: Mapping[str, Mapping[str, float | str | None]], rule: str) -> bool:

@@ -148,12 +148,11 @@ def evaluate(plan: Plan, results: Results) -> tuple[list[PointVerdict], list[Exp
         for finding in measured:
             if expectation.quantifier == "every" and finding.verdict in ("fail", "invalid"):
                 against.setdefault(finding.point, []).append(finding)
-    points = [
-        _of_point(
-            point, judge.measured(point.id), [*judge.failed(point), *judge.violated(point), *against.get(point.id, [])]
-        )
-        for point in plan.points
-    ]
+    points = []
+    for point in plan.points:
+        broken = [_Finding(point.id, "fail", text) for text in judge.violated(point).values()]
+        others = [*judge.failed(point), *broken, *against.get(point.id, [])]
+        points.append(_of_point(point, judge.measured(point.id), others))
     expected = [_of_expectation(plan, expectation, measured) for expectation, measured in findings]
     return points, [*expected, *(judge.allowed(entry) for entry in plan.allowed)]
 
@@ -289,10 +288,10 @@ class Judge:
         text = measured.reason if measured.reason and len(other) == len(failing) else "; ".join(other)
         return [_Finding(point.id, "fail", text)]
 
-    def violated(self, point: Point) -> list[_Finding]:
-        """The rules of TCP that a flow broke though the plan does not allow it: a finding for each rule."""
+    def violated(self, point: Point) -> dict[str, str]:
+        """The rules of TCP that a flow broke though the plan does not allow it, with a sentence for each."""
         allowed = {entry.rule for entry in self._plan.allowed if meets(point.levels, entry.when)}
-        return [_Finding(point.id, "fail", text) for text in broken_rules(self.measured(point.id).metrics, allowed)]
+        return broken_rules(self.measured(point.id).metrics, allowed)
 
     def allowed(self, entry: Allowed) -> ExpectationVerdict:
         """Which points break a rule that the plan allows them to break."""

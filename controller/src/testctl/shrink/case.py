@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point of a run that fails an expectation, and plans of subsets of its tuples."""
+"""A point of a run that fails an expectation or breaks a rule, and plans of subsets of its tuples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from testctl_agent.spec.errors import PlanError
 
 from testctl.plan import Expectation, Plan, Point, load_plan, yaml_reader
+from testctl.plan.allow import broken_rules
 from testctl.plan.diagnostics import Place
 from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
 from testctl.plan.load import TEXT_NAME
@@ -33,7 +34,8 @@ class Case:
 
     plan         the plan as the run used it
     point        the point in that plan, and `found`, what the run has of it
-    expectation  the expectation that judges it, and `raw`, as the plan has it
+    expectation  the expectation that judges it, and `raw`, as the plan has it; None: a rule of TCP does
+    judged_by    their name
     wanted       "fail": the smallest set that still fails it; "pass": that still meets it
     tuples       the point's, with the values of formulas
     than         tuple's key -> the value at the point that the expectation compares with
@@ -45,7 +47,8 @@ class Case:
     plan: Plan
     point: Point
     found: RunPoint
-    expectation: Expectation
+    judged_by: str
+    expectation: Expectation | None
     raw: Mapping[str, Any]
     document: Mapping[str, Any]
     wanted: Verdict
@@ -61,9 +64,9 @@ class Case:
 
 
 def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, commands: bool = False) -> Case:
-    """The point of a run whose id starts so, and the expectation to hold it against.
+    """The point of a run whose id starts so, and what to hold it against.
 
-    expectation  its number in the plan (from 1) or its name; "": the first that the point fails
+    expectation  its number in the plan (from 1) or its name, or a rule's; "": the first that the point fails, or breaks
     holds        search for the tuples that make the point meet it
     commands     whether the command lines of the run's plan may be run, if it has any
 
@@ -78,16 +81,19 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
     wanted: Verdict = "pass" if holds else "fail"
     chosen = _chosen(run, plan, point, expectation, wanted)
     root = yaml_reader.parse(run.plan_text, TEXT_NAME)
-    assert isinstance(root, yaml_reader.Mapping)
-    listed = root.get("expect")
-    assert isinstance(listed, yaml_reader.Sequence)
-    raw = next(plain(item) for item in listed.items if item.place == chosen.place)
-    levels = counterpart(point.levels, chosen.bounds.than)
-    other = next(p for p in plan.points if p.levels == levels)
-    than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in chosen.bounds.than}
+    raw, levels, than = {}, point.levels, {}
+    if not isinstance(chosen, str):
+        assert isinstance(root, yaml_reader.Mapping)
+        listed = root.get("expect")
+        assert isinstance(listed, yaml_reader.Sequence)
+        raw = next(plain(item) for item in listed.items if item.place == chosen.place)
+        levels = counterpart(point.levels, chosen.bounds.than)
+        other = next(p for p in plan.points if p.levels == levels)
+        than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in chosen.bounds.than}
     refuse_commands((p for p in plan.points if p.levels in (point.levels, levels)), commands)
-    tuples = _with_values(plan, point)
-    return Case(run, plan, point, failing, chosen, raw, plain(root), wanted, tuples, than, _swept(run), commands)
+    name, expected = (chosen, None) if isinstance(chosen, str) else (chosen.name, chosen)
+    tuples, swept = _with_values(plan, point), _swept(run)
+    return Case(run, plan, point, failing, name, expected, raw, plain(root), wanted, tuples, than, swept, commands)
 
 
 def _with_values(plan: Plan, point: Point) -> Tuples:
@@ -113,17 +119,20 @@ def _swept(run: Run) -> dict[tuple[str, str], tuple[str, ...]]:
         return {}
 
 
-def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> Expectation:
-    """The expectation to shrink by."""
+def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> Expectation | str:
+    """The expectation to shrink by, or the rule."""
     about = [(i, e) for i, e in enumerate(plan.expectations) if e.bounds.given and matching(e, [point])]
     judge = Judge(plan, {point.id: point.measured for point in run.points})
     verdicts = {i: judge.one(e, point).verdict for i, e in about}
+    broken = list(judge.violated(point)) if wanted == "fail" else []
     if not name:
         for number, chosen in about:
             if verdicts[number] == wanted and chosen.quantifier == "every":
                 return chosen
-        hint = "" if wanted == "pass" else "; --holds asks what makes it meet one"
-        raise PlanError(f"point {point.id} {_verb(wanted)} no expectation of its plan; nothing to shrink{hint}")
+        if broken:
+            return broken[0]
+        hint = "" if wanted == "pass" else " and breaks no rule; --holds asks what makes it meet one"
+        raise PlanError(f"nothing to shrink: point {point.id} {_verb(wanted)} no expectation of its plan{hint}")
     for number, chosen in enumerate(plan.expectations):
         if name not in (chosen.name, str(number + 1)):
             continue
@@ -133,7 +142,9 @@ def _chosen(run: Run, plan: Plan, point: Point, name: str, wanted: Verdict) -> E
             return chosen
         is_so = f"it is {verdicts[number]} there" if number in verdicts else "it is not about that point"
         raise PlanError(f"expect {chosen.name}: want one that point {point.id} {_verb(wanted)}; {is_so}")
-    known = "; ".join(f"{i + 1} {e.name}" for i, e in about) or "none"
+    if name in broken:
+        return name
+    known = "; ".join([f"{i + 1} {e.name}" for i, e in about] + broken) or "none"
     raise PlanError(f"--expectation: want one that is about point {point.id}: {known}; got {name!r}")
 
 
@@ -166,17 +177,24 @@ def candidate(case: Case, tuples: Tuples) -> Candidate:
     point = plan.points[0]
     if point.duration_ns > case.point.duration_ns:
         raise PlanError(f"the point would take {point.duration_ns / 1e9:g} s, longer than {case.point.id} itself")
-    than = plan.expectations[0].bounds.than
+    than = plan.expectations[0].bounds.than if plan.expectations else {}
     if not than:
         return Candidate(plan, point, None)
     levels = counterpart(point.levels, than)
     return Candidate(plan, point, next(p for p in plan.points if p.levels == levels))
 
 
-def verdict_of(outcome: Candidate, results: Results) -> tuple[Verdict, str]:
-    """The expectation's verdict at the candidate's point, and its message."""
-    finding = Judge(outcome.plan, results).one(outcome.plan.expectations[0], outcome.point)
-    return finding.verdict, finding.text
+def verdict_of(case: Case, outcome: Candidate, results: Results) -> tuple[Verdict, str]:
+    """The verdict of the expectation, or the rule, at the candidate's point, and its message."""
+    judge = Judge(outcome.plan, results)
+    if case.expectation:
+        finding = judge.one(outcome.plan.expectations[0], outcome.point)
+        return finding.verdict, finding.text
+    measured = judge.measured(outcome.point.id)
+    if measured.verdict != "pass":
+        return measured.verdict, measured.reason
+    text = broken_rules(measured.metrics, ()).get(case.judged_by, "")
+    return ("fail", text) if text else ("pass", f"the rule {case.judged_by} was not broken")
 
 
 def topology_file(case: Case) -> str:
@@ -185,12 +203,12 @@ def topology_file(case: Case) -> str:
 
 
 def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
-    """A plan of these tuples and the one expectation, as plain data."""
+    """A plan of these tuples and the one expectation, if there is one, as plain data."""
     ours = {f"{entity}.{param}": text for entity, param, text in tuples}
     values = {key: [text, case.than[key]] if key in case.than else text for key, text in ours.items()}
     left_out = ("name", "when", "than", "paper")
-    expect = {"name": case.expectation.name, **{k: v for k, v in case.raw.items() if k not in left_out}}
-    beside = case.expectation.bounds.beside
+    expect = {"name": case.judged_by, **{k: v for k, v in case.raw.items() if k not in left_out}}
+    beside = case.expectation.bounds.beside if case.expectation else ""
     if case.than or beside:
         expect["than"] = dict(case.than) | ({FLOW: beside} if beside else {})
     if case.than:
@@ -202,7 +220,7 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
         **topology,
         "seed": case.point.seed,
         "tuples": [[entity, param, values[f"{entity}.{param}"]] for entity, param, _ in tuples],
-        "expect": [expect],
+        **({"expect": [expect]} if case.expectation else {}),
     }
 
 
@@ -217,13 +235,14 @@ def plan_text(
     document = document_of(case, tuples)
     if comments:
         document = {"about": f"What of point {case.point.id} of {case.name} matters", **document}
-    written, (expect,) = document.pop("tuples"), document.pop("expect")
+    written, expected = document.pop("tuples"), document.pop("expect", [])
     lines = [f"# {line}" for line in comments]
     lines += [f"{name}: {block(value)}" for name, value in document.items()]
     lines.append("tuples:")
     for item, (entity, param, value) in zip(tuples, written, strict=True):
         note = f"  # {notes[item]}" if notes and item in notes else ""
         lines.append(f"  - [{block(entity)}, {block(param)}, {block(value, values=True)}]{note}")
-    fields = [f"{name}: {block(value, values=name in ('when', 'than'))}" for name, value in expect.items()]
-    lines += ["expect:", "  - " + "\n    ".join(fields)]
+    for expect in expected:
+        fields = [f"{name}: {block(value, values=name in ('when', 'than'))}" for name, value in expect.items()]
+        lines += ["expect:", "  - " + "\n    ".join(fields)]
     return "\n".join(lines) + "\n"

@@ -66,7 +66,7 @@ def _confirm(case: Case, trial: Trial) -> None:
     if not trial.stays:
         does = "does not fail" if case.wanted == "fail" else "does not meet"
         why = f": {trial.words}" if trial.words else ""
-        raise PlanError(f"point {case.point.id} {does} {case.expectation.name!r} when it is run again{why}")
+        raise PlanError(f"point {case.point.id} {does} {case.judged_by!r} when it is run again{why}")
 
 
 def kept(case: Case) -> dict[Tuple3, str]:

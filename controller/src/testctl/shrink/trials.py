@@ -109,7 +109,7 @@ class Trials:
                 wall_s += took_s
             except BrokenProcessPool as error:
                 raise TestbedError(f"point {point_id}: its worker was killed from outside (out of memory?)") from error
-        verdict, reason = verdict_of(trial, self.known)
+        verdict, reason = verdict_of(self.case, trial, self.known)
         answer: Answer = "unclear"
         if verdict in ("pass", "fail"):
             answer = "stays" if verdict == self.case.wanted else "goes"

@@ -28,7 +28,7 @@ def to_json(case: Case, result: SearchResult, trials: Trials, plan: Path) -> dic
     return {
         "run": case.run.name,
         "point": case.point.id,
-        "expectation": case.expectation.name,
+        "expectation": case.judged_by,
         "verdict": case.wanted,
         "complete": result.done,
         "stopped_at": result.stage,
@@ -50,8 +50,7 @@ def write(case: Case, result: SearchResult, trials: Trials, directory: Path) -> 
     verb = "fails" if case.wanted == "fail" else "meets"
     comments = [
         f"The smallest set of tuples with which point {case.point.id} of {case.run.name} {verb}",
-        f"{case.expectation.name!r}, as testctl shrink found it."
-        + ("" if result.done else "  The search was not finished."),
+        f"{case.judged_by!r}, as testctl shrink found it." + ("" if result.done else "  The search was not finished."),
     ]
     notes = {item: note for item, matter in result.matters.items() if (note := ranges(matter))}
     notes |= {item: f"kept: {why.strip()}" for item, why in result.kept.items()}
@@ -104,7 +103,7 @@ def ranges(matter: Matter) -> str:
 def print_found(case: Case, result: SearchResult, trials: Trials, plan: Path, console: Console) -> None:
     """Print tuples that matter with their ranges, those that do not, the number of runs, and the plan's path."""
     what = "failure" if case.wanted == "fail" else "result"
-    console.print(f"\n{case.expectation.name}: the smallest set of tuples with this {what} ", end="")
+    console.print(f"\n{case.judged_by}: the smallest set of tuples with this {what} ", end="")
     console.print(f"({len(result.smallest)} of {len(case.tuples)})" + ("" if result.done else ", so far"))
     table = Table("tuple", "value", f"where the {what} stays and where it goes", box=None)
     for item in result.smallest:

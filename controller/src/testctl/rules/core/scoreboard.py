@@ -191,8 +191,8 @@ class Scoreboard:
     def newest(self) -> Ints:
         """Likewise for every row, with what the row brings; -1: nothing was reported.
 
-        What was sent again less than the shortest RTT before may be the original: RFC 8985, 6.2, step 2. That
-        of a timestamp is in whole ms, rounded either way.
+        What was sent again less than the shortest RTT before may be the original: RFC 8985, 6.2, step 2. By
+        timestamps it is in whole ms, rounded either way.
         """
         _, ack, row, _ = self._pieces
         took = (self.trace["time_ns"][ack] - self.trace["time_ns"][row]) // 1000
