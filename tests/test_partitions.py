@@ -179,11 +179,19 @@ tuples:
 
 
 def test_why_one_kernel_can_not_go_on_is_the_points_reason(tmp_path: Path) -> None:
-    result = run(pair().replace("ALONE", "own") + "  - [bulk, generator, iperf3]\n", tmp_path / "raw")
+    text = pair().replace("ALONE", "own").replace("40ms", "1s") + "  - [bulk, generator, iperf3]\n"
+    (point,) = load_plan(text).points
+    lab = replace(LabTestbed.for_points([point]), prepare=with_part_of_a_second)
+    result = measure(lab, point, tmp_path, keep_captures=False)
     assert (result.verdict, result.reason) == (
         "broken",
         "agent sender: iperf3 client: duration: want whole seconds; got 40000000 ns",
     )
+
+
+def with_part_of_a_second(spec: PointSpec) -> PointSpec:
+    (flow,) = spec.flows
+    return replace(spec, flows=(replace(flow, options={**flow.options, "duration": 40_000_000}),))
 
 
 def test_the_logs_of_all_kernels_are_in_one_file(tmp_path: Path) -> None:

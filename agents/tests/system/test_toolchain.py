@@ -48,3 +48,13 @@ def test_another_user_s_is_refused(cache: Path) -> None:
     os.chown(cache / "kernels", 12345, 12345)
     with pytest.raises(TestbedError, match="of user 12345"):
         toolchain.cache_dir()
+
+
+def test_a_user_without_a_home_has_to_name_a_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user is in no passwd."""
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert toolchain.cache_dir() == cache
+    monkeypatch.delenv("TESTCTL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    with pytest.raises(TestbedError, match="TESTCTL_CACHE: want a directory for what is built, or HOME; got none"):
+        toolchain.cache_dir()

@@ -56,7 +56,8 @@ def load_all(results: str | Path = "results", plan: str = "") -> pd.DataFrame:
     for found in sorted(runs, key=lambda run: (str(run.summary["started"]), run.name)):
         name = str(found.summary.get("plan", ""))
         if not plan or name == plan:
-            about = {"run": found.name, "plan": name, "started": pd.Timestamp(str(found.summary["started"]))}
+            started = pd.to_datetime(str(found.summary["started"]), errors="coerce")  # a foreign run's may be no time
+            about = {"run": found.name, "plan": name, "started": started}
             frames.append(pd.concat([pd.DataFrame(about, index=found.points.index), found.points], axis=1))
     if not frames:
         raise PlanError(f"{root}: want complete runs{f' of plan {plan}' if plan else ''}; there is none")

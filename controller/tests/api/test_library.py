@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -90,6 +91,9 @@ def test_the_points_of_all_runs_are_one_table(tmp_path: Path, run: Run) -> None:
     assert list(dict.fromkeys(table["plan"])) == ["sweep", "p"]
     assert len(table) == len(run.points) + len(testctl.load(later.path).points)
     assert table["started"].is_monotonic_increasing
+    summary = later.path / "summary.json"
+    summary.write_text(re.sub('"started": "[^"]*"', '"started": "yesterday"', summary.read_text(encoding="utf-8")))
+    assert testctl.load_all(results)["started"].isna().sum() == len(testctl.load(later.path).points)
     only = testctl.load_all(str(results), plan="p")
     assert list(only["point"]) == list(run.points["point"])
     with pytest.raises(PlanError, match=r"want complete runs of plan q; there is none"):

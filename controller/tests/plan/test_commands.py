@@ -52,6 +52,23 @@ def test_what_is_refused(more: str, without: str, words: str) -> None:
     assert words in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("  - [other, generator, iperf3]\n  - [other, duration, 500ms]\n",
+         "<plan>:9:23: flow other, generator iperf3: duration: want whole seconds; got 500000000 ns"),
+        ("  - [other, generator, iperf3]\n  - [other, verify, on]\n",
+         "<plan>:9:21: flow other, generator iperf3: verify: it does not check content"),
+        ("  - [other, write_size, 1GB]\n  - [other, parallel, 2]\n",
+         "<plan>:8:25: flow other, generator tgen: write_size: want at most 1073741824 bytes for all 2 connections"),
+    ],
+)  # fmt: skip
+def test_what_a_generator_can_not_honour_is_refused_before_the_run(more: str, words: str) -> None:
+    with pytest.raises(PlanError) as refused:
+        plan(more)
+    assert words in str(refused.value)
+
+
 def test_one_such_flow_from_a_host() -> None:
     text = PLAN.replace("other: h2", "other: h1").replace("[fetch,", "[flows,")
     with pytest.raises(PlanError, match="want one such flow from host h1, whose local ports are the flow's; got also"):

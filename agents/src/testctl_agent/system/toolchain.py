@@ -23,10 +23,14 @@ KERNEL_TYPES = "sys/kernel/btf/vmlinux"
 def cache_dir() -> Path:
     """$TESTCTL_CACHE, or testctl in the user's cache directory.
 
-    Raises TestbedError where others may write to it: programs, kernels and libraries in it are run.
+    Raises TestbedError where others may write to it, as programs, kernels and libraries in it are run; and for a user
+    without a home.
     """
     named = os.environ.get("TESTCTL_CACHE")
-    cache = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+    try:
+        cache = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "testctl"
+    except RuntimeError as error:
+        raise TestbedError(f"TESTCTL_CACHE: want a directory for what is built, or HOME; got none: {error}") from error
     _check_own(cache)
     return cache
 

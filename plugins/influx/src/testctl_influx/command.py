@@ -95,6 +95,9 @@ def _size(text: str) -> Bytes:
 
 
 def _spool_place() -> Path:
-    """$XDG_STATE_HOME/testctl/influx, by default in ~/.local/state."""
+    """$XDG_STATE_HOME/testctl/influx, by default in ~/.local/state.  Raises PlanError for a user without a home."""
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "testctl" / "influx"
+    try:
+        return (Path(state) if state else Path.home() / ".local" / "state") / "testctl" / "influx"
+    except RuntimeError as error:
+        raise PlanError(f"--spool: want a directory, or HOME; got none: {error}") from error

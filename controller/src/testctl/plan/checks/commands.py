@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks flows with generator command: both programs are given, and no option of other generators."""
+"""Checks what generators can't honour: of command, whose two programs have to be given, and of those that say it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from testctl.plan.model import Assignment
 def check_commands(
     assignments: Sequence[Assignment], points: Sequence[Point], testbed: str, problems: Problems
 ) -> None:
-    """Add a problem for parameters that a command can't honour, and for commands that no point runs."""
+    """Add a problem for parameters that a generator can't honour, and for commands that no point runs."""
     setters = {(t.entity, t.param): index for index, a in enumerate(assignments) for t in a.targets if t.kind == "flow"}
     running: set[str] = set()
     for point in points:
@@ -33,9 +33,28 @@ def check_commands(
                     "does its command line says",
                 )
         running |= {flow.name for flow in command_flows}
+        for flow in point.flows:
+            for why in _refused(flow):
+                names = why.partition(":")[0].split(", ")
+                place = place_of(setters, assignments, point, flow.name, *names, "generator", "parallel")
+                problems.add(place, f"flow {flow.name}, generator {flow.generator}: {why}")
     for (name, param), index in setters.items():
         if param in command.SIDES and name not in running:
             problems.add(assignments[index].place, f"flow {name}, {param}: want [{name}, generator, command] with it")
+
+
+def _refused(flow: PointFlow) -> list[str]:
+    """What the generator says that it can't honour."""
+    options = flow.options | {"parallel": flow.parallel}
+    if flow.generator == "iperf3":
+        from testctl_agent.generators import iperf3
+
+        return iperf3.refuses(options)
+    if flow.generator == "tgen" and "write_size" in options:
+        from testctl_agent.generators import tgen
+
+        return tgen.refuses(options)
+    return []
 
 
 def _faults(flow: PointFlow, commands: Sequence[PointFlow], testbed: str) -> Iterator[str]:
