@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from testctl.cli.main import app
-from testctl.mutate.campaign import begin, in_turn
-from testctl.mutate.detect import Record, most_changed
+from testctl.mutate.campaign import Bench, begin, in_turn
+from testctl.mutate.detect import Campaign, Record, most_changed
 from testctl.mutate.draw import Mutant
 from testctl.mutate.operators import Site
 from testctl.mutate.report import print_report, rows, to_json
 from testctl.mutate.trial import Ran
 from testctl.plan import Measured
+from testctl.testbeds.lab import LabTestbed
 from testctl_agent.spec.errors import PlanError, TestbedError
 from typer.testing import CliRunner
 
@@ -32,6 +33,9 @@ def test_a_run_is_resumed_only_by_the_same_run(tmp_path: Path) -> None:
         begin(tmp_path / "run", HEAD, resume=False)
     with pytest.raises(PlanError, match=r"another seed, 1; got 2"):
         begin(tmp_path / "run", HEAD | {"seed": 2}, resume=True)
+    (tmp_path / "run" / "run.json").write_text("[1", encoding="utf-8")
+    with pytest.raises(PlanError, match=r"run\.json: can't read it"):
+        begin(tmp_path / "run", HEAD, resume=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     with pytest.raises(PlanError, match="something in it"):
@@ -129,3 +133,11 @@ def test_bad_input(words: list[str], message: str, tmp_path: Path, monkeypatch: 
     done = CliRunner().invoke(app, ["mutate", "plan.yaml", *words])
     assert message in f"{done.output}{done.exception}"
     assert sorted(tmp_path.rglob("*")) == before, "nothing is half done"
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "{}", '{"plan": 0, "point": "a", "ran": {}}'])
+def test_a_run_whose_files_are_damaged_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "points.jsonl").write_text(f"{line}\n", encoding="utf-8")
+    bench = Bench(Campaign(LabTestbed({}, ""), []), [], [], tmp_path, 1, 1, 0.0, print)
+    with pytest.raises(PlanError, match=r"--resume: .*: want points\.jsonl and mutants\.jsonl as testctl mutate wrote"):
+        bench.run()

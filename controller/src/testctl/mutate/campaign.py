@@ -24,6 +24,7 @@ from testctl.mutate.detect import At, Campaign, Record, detections, try_mutant
 from testctl.mutate.draw import Mutant
 from testctl.mutate.trial import Ran, run_point
 from testctl.results.atomic import naming_path
+from testctl.results.reader import read_json
 from testctl.system.worker_pool import workers
 
 HEAD, POINTS, MUTANTS, WORK, SHARED = "run.json", "points.jsonl", "mutants.jsonl", ".work", "campaign.pickle"
@@ -58,12 +59,17 @@ class Bench:
     def run(self) -> None:
         """Every point, then every mutant that is not known, until the time is over.
 
-        Raises TestbedError where a worker is killed during a point without mutant, or a point is broken.
+        Raises TestbedError where a worker is killed during a point without mutant, or a point is broken; PlanError for
+        files of an earlier run that are damaged.
         """
-        for line in _lines(self.directory / POINTS):
-            self.campaign.usual[line["plan"], line["point"]] = Ran.from_json(line["ran"])
-        for line in _lines(self.directory / MUTANTS):
-            self._count(Record(**line | {"tried": [tuple(at) for at in line["tried"]]}))
+        try:
+            for line in _lines(self.directory / POINTS):
+                self.campaign.usual[line["plan"], line["point"]] = Ran.from_json(line["ran"])
+            for line in _lines(self.directory / MUTANTS):
+                self._count(Record(**line | {"tried": [tuple(at) for at in line["tried"]]}))
+        except (KeyError, TypeError, ValueError) as error:
+            want = f"{POINTS} and {MUTANTS} as testctl mutate wrote them"
+            raise PlanError(f"--resume: {self.directory}: want {want}; got {error!r}") from error
         try:
             (self.directory / WORK).mkdir(exist_ok=True)
             self._without()
@@ -205,7 +211,7 @@ def begin(directory: Path, head: Mapping[str, Any], resume: bool) -> None:
     if resume:
         if not file.is_file():
             raise PlanError(f"--resume: want the directory of a run of testctl mutate; there is none at {directory}")
-        known = json.loads(file.read_text(encoding="utf-8"))
+        known = read_json(file)
         for name, value in head.items():
             if known.get(name) != value:
                 raise PlanError(
