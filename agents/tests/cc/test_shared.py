@@ -94,6 +94,16 @@ def test_what_there_is_no_program_of(tmp_path: Path) -> None:
         shared.acquire("nosuch", tmp_path)
 
 
+def test_an_interrupt_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(name: str, lock: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shared, "_register", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        shared.acquire("dctcp_bug", tmp_path)
+    assert not (tmp_path / "dctcp_bug").exists()
+
+
 def test_a_source_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(shared.SOURCES, str(SOURCES[0].parent))
     found = [shared.source_of(name) for name in ("dctcp_bug", "areno", "nosuch")]

@@ -27,7 +27,7 @@ from testctl_agent.bpf.libbpf import unregister_struct_ops
 from testctl_agent.cc.compile import BPF, compiled
 from testctl_agent.cc.noted import STATE as STATE
 from testctl_agent.cc.struct_ops import available, register
-from testctl_agent.spec.errors import TestbedError, TestctlError, Unavailable
+from testctl_agent.spec.errors import TestbedError, Unavailable
 from testctl_agent.system.namespace import join
 
 SOURCES = "TESTCTL_CC"
@@ -74,7 +74,7 @@ def acquire(name: str, state: Path = STATE) -> None:
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _register(name, lock)
-        except TestctlError:
+        except BaseException:
             if not _record(lock):
                 file.unlink()
             os.close(lock)
