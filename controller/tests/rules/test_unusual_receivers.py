@@ -143,6 +143,12 @@ def test_a_compressed_ack_may_go_at_the_instant_of_the_next_segment(acks: str, c
     assert violations("sack-first-block", text) == count
 
 
+def test_what_came_in_order_before_is_no_compressed_ack() -> None:
+    text = HELLO + "19000 a < A 7000:8000 ack 0\n19000 a > A ack 0 sack 7000:8000\n20000 a < A 0:1000 ack 0\n"
+    text += "20000 a < A 1000:2000 ack 0\n20000 a > A ack 2000 sack 7000:8000\n21000 a < A 4000:5000 ack 0\n"
+    assert violations("sack-first-block", text + "21000 a > A ack 2000 sack 7000:8000,4000:5000\n") == 1
+
+
 def test_a_host_may_take_more_than_it_had_offered() -> None:
     """Its ACK tells."""
     text = HELLO + "20000 a < A 0:1000 ack 0\n20000 a > A ack 1000 win 1000\n"

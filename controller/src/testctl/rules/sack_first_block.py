@@ -33,29 +33,29 @@ def check(trace: Trace) -> Found:
     seq = trace["seq"][trigger]
     # A duplicate is a D-SACK's. A segment that advanced the ACK number asks for nothing; so it does where the ACK is of
     # several packets.
-    advanced = trace.arrived_to[trigger] > trace.rcv_nxt[trigger]
+    advances = trace.arrived_to > trace.rcv_nxt
+    old = trace.end <= trace.rcv_nxt  # whose ACK repeats the block, without D-SACK
     suspects = np.flatnonzero(
         known
         & ~trace.refused[rows]
-        & ~advanced
-        & (trace.end[trigger] > trace.rcv_nxt[trigger])
+        & ~(advances | old)[trigger]
         & (trace.rcv_nxt[trigger] > NEVER)
         & ((seq < start) | (seq >= end))
     )
     broken = np.zeros(len(trace), np.bool_)
     # Several may have arrived before their ACKs in the capture: any of those since the last ACK of an earlier time; and
-    # of those at that time, where they had fewer ACKs, for a compressed ACK waits for its timer.
+    # of those behind a gap at that time, where they had fewer ACKs, for a compressed ACK waits for its timer.
+    behind = came & ~advances & ~old
     acks = trace.latest(trace.out)[trace.instant]
     for at in suspects.tolist():
         begin = max(int(acks[rows[at]]), int(trace.first[rows[at]]))
-        batch = slice(int(trace.instant[begin]), begin + 1)
-        if np.count_nonzero(came[batch]) > np.count_nonzero(trace.out[batch]):
-            begin = batch.start
         others = np.flatnonzero(came[begin : rows[at]]) + begin
+        excused = (advances | old)[others].any()
+        batch = slice(int(trace.instant[begin]), begin + 1)
+        if np.count_nonzero(behind[batch]) > np.count_nonzero(trace.out[batch]):
+            others = np.append(others, np.flatnonzero(behind[batch]) + batch.start)
         inside = (trace["seq"][others] >= start[at]) & (trace["seq"][others] < end[at])
-        advances = trace.arrived_to[others] > trace.rcv_nxt[others]
-        old = trace.end[others] <= trace.rcv_nxt[others]  # whose ACK repeats the block, without D-SACK
-        broken[rows[at]] = not (inside | advances | old).any()
+        broken[rows[at]] = not (excused or inside.any())
     return where(
         broken,
         lambda row: (
