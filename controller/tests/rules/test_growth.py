@@ -201,6 +201,15 @@ def test_the_window_is_reduced_once_in_a_round_trip(una: int, state: str, count:
     assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
 
 
+@pytest.mark.parametrize(("cc", "state", "count"), [("westwood", "open", 0), ("westwood", "cwr", 1), ("reno", "open", 1)])
+def test_westwood_sets_ssthresh_when_a_reduction_ends(cc: str, state: str, count: int) -> None:
+    """CA_EVENT_COMPLETE_CWR; the host's own queue had dropped what was sent, so that it is sent, and counts, anew."""
+    first = "20000 send cwr una 0 nxt 9000 cwnd 10 ssthresh 5 pipe 5 prior 0 delivered 1\n"
+    second = "21000 send cwr una 0 nxt 1000 cwnd 10 ssthresh 5 pipe 1 prior 0 delivered 1\n"
+    third = f"22000 ack {state} una 1000 nxt 1000 cwnd 2 ssthresh 2 pipe 0 prior 1 delivered 2\n"
+    assert violations("reduction-once", FIRST, trace=SENT + first + second + third, cc=cc) == count
+
+
 @pytest.mark.parametrize(("state", "count"), [("loss", 0), ("recovery", 1)])
 def test_a_lost_retransmission_after_a_timeout_reduces_the_window_again(state: str, count: int) -> None:
     """RFC 5681, 4.3."""

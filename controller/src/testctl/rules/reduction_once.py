@@ -30,6 +30,8 @@ def check(trace: Trace) -> Found:
     fewer = (events["ssthresh"] < events.before("ssthresh")) & events.follows
     # RFC 9406: the end of slow start, at a window that is not reduced.
     fewer &= (events["state"] != OPEN) | (events["ssthresh"] < events.before("cwnd"))
+    if trace.cc == "westwood":  # CA_EVENT_COMPLETE_CWR
+        fewer &= events.reduces() | ~events.reduces(before=True)
     broken = np.zeros(len(events), np.bool_)
     at = np.flatnonzero(fewer)
     same = events["conn"][at[1:]] == events["conn"][at[:-1]]
