@@ -146,6 +146,26 @@ def test_what_tcp_holds_back_for_a_queue_of_the_host_is_no_probe(
     assert analyse(records).metrics["bulk"]["loss_probes"] == count
 
 
+@pytest.mark.parametrize(("state", "known"), [("open", True), ("recovery", False)])
+def test_the_trace_of_the_kernel_bounds_the_probes_of_the_capture(tmp_path: Path, state: str, known: bool) -> None:
+    """Behind a queue it does not tell which of two packets were probes, but that one in a recovery was none."""
+    talk = Conversation(delay_us=10_000)
+    for n in range(6):
+        talk.data(20_000, MSS * n)
+    talk.ack(40_000, MSS)
+    talk.data(120_000, MSS * 6)
+    talk.data(200_000, MSS * 7)
+    talk.ack(220_000, MSS * 8)
+    write_point(tmp_path, talk.captures(), settings={"sender": {"htb_rate": 300_000}}, options={"pattern": "greedy"})
+    records = load_raw(tmp_path)
+    lines = "20000 send open nxt 8688 cwnd 10 pipe 6\n40000 ack open una 1448 nxt 8688 cwnd 10 pipe 5 prior 6\n"
+    lines += "120000 send open una 1448 nxt 10136 cwnd 10 pipe 6 prior 5\n"
+    lines += f"200000 send {state} una 1448 nxt 11584 cwnd 10 pipe 7 prior 6\n"
+    records.tcp_events = events(lines, "sender", "bulk")
+    probes = float(str(analyse(records).metrics["bulk"]["loss_probes"]))
+    assert probes == 2 if known else np.isnan(probes)
+
+
 @pytest.mark.parametrize(("at_us", "count"), [(1_100_000, 0), (1_200_000, 1)])
 def test_what_an_application_writes_before_the_timer_of_the_first_packet_is_no_probe(
     tmp_path: Path, at_us: int, count: int

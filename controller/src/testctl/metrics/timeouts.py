@@ -66,7 +66,7 @@ def compute(records: Records, flow: str) -> dict[str, Number]:
         lengths_ms = []
     if "tcp_events" in of_flow(records, flow):
         timeouts, traced, unsure_of_trace = traced_timers(seen)
-        if not unsure_of_trace or unsure:
+        if unsure or not traced <= probes <= traced + unsure_of_trace:
             probes, unsure = traced, unsure_of_trace
     return {
         "retransmission_timeouts": timeouts,
