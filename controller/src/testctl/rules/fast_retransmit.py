@@ -32,7 +32,7 @@ def check(trace: Trace) -> Found:
     shown = (board.sacked_bytes > threshold * trace.mss) & (trace.nxt > trace.una) & trace.from_syn
     rows = np.flatnonzero(shown)
     sent, times = board.transmitted(np.maximum(trace.una, 0), rows)
-    newest = board.newest[rows]
+    newest = board.surely_newest[rows]
     # RACK's RTT is of any that the ACK reports, be it sent before that.
     waits = np.maximum(2 * (time[rows] - time[newest]), time[sent] + board.rtt_max[rows] - time[rows])
     limit = trace.sparse(rows, np.where(times == 1, 2 * board.rtt_max[rows], waits) + 3 * TICK_NS)

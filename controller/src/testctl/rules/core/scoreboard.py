@@ -191,14 +191,20 @@ class Scoreboard:
     def newest(self) -> Ints:
         """Likewise for every row, with what the row brings; -1: nothing was reported.
 
-        What was sent again less than the shortest RTT before may be the original: RFC 8985, 6.2, step 2. By
-        timestamps it is in whole ms, rounded either way.
+        What was sent again less than the shortest RTT before may be the original: RFC 8985, 6.2, step 2.
         """
+        return self._newest(0)
+
+    @cached_property
+    def surely_newest(self) -> Ints:
+        """Likewise, where the shortest RTT may be by timestamps, in whole ms rounded either way."""
+        return self._newest(_STAMP_NS)
+
+    def _newest(self, more_ns: int) -> Ints:
         _, ack, row, _ = self._pieces
-        took = (self.trace["time_ns"][ack] - self.trace["time_ns"][row]) // 1000
-        least = self.rtt_min[ack]
-        least = np.where(least % _STAMP_NS == 0, least + _STAMP_NS, least)
-        sure = ~self.again[row] | (took >= least // 1000)
+        took, least = self.trace["time_ns"][ack] - self.trace["time_ns"][row], self.rtt_min[ack]
+        least = np.where(least % _STAMP_NS == 0, least + more_ns, least)
+        sure = ~self.again[row] | (took // 1000 >= least // 1000)
         ack, row = ack[sure], row[sure]
         column = self._by_ack(row, ack, -1, np.maximum)
         return np.maximum(self.trace.highest(column, column >= 0, inclusive=True), -1)
