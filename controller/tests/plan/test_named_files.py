@@ -114,6 +114,17 @@ def test_a_run_has_what_it_needs_to_be_made_again(where: Path, name: str) -> Non
     assert again.points == plan.points
 
 
+@pytest.mark.parametrize("path", ["/tmp/mine.yaml", "../mine.yaml"])
+@pytest.mark.parametrize("name", sorted({*NAMES} - {TOPOLOGY}))
+def test_nor_does_a_run_from_elsewhere_name_one(where: Path, name: str, path: str) -> None:
+    """shrink writes what the run kept of each file to its path."""
+    (where / "mine.yaml").write_text(CONTENT[name])
+    plan = load_plan(plan_with(where, name, "./mine.yaml"), metrics={})
+    kept = {file.replace("./mine.yaml", path): value for file, value in plan.traces.items()}
+    with pytest.raises(PlanError, match="want the path of a file below the plan's directory"):
+        load_plan(plan.text.replace("./mine.yaml", path).encode(), metrics={}, traces=kept)
+
+
 CONDITIONS = """
 exclude:
   - {switch:receiver.rate: ./a.trace, switch:receiver.buffer: 50kB}

@@ -22,8 +22,7 @@ def read_named(directory: Path | None, name: str, most: int) -> bytes:
     The path may not lead out of that directory, also not by a link: a plan may be another person's, and what is wrong
     in a file is printed.  Raises ValueError "want …; got …".
     """
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise ValueError(f"want the path of a file below the plan's directory, such as ./mine.yaml; got {name!r}")
+    _refuse_outside(name)
     if directory is None:
         raise ValueError(f"want a plan in a file, from which the path begins; got only its text, and {name!r}")
     try:
@@ -39,6 +38,11 @@ def read_named(directory: Path | None, name: str, most: int) -> bytes:
     if len(data) > most:
         raise ValueError(f"{name}: want a file of at most {most} bytes")
     return data
+
+
+def _refuse_outside(name: str) -> None:
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise ValueError(f"want the path of a file below the plan's directory, such as ./mine.yaml; got {name!r}")
 
 
 @dataclass
@@ -70,6 +74,7 @@ class ValueFiles:
 
     def _read(self, kind: FileType, name: str) -> str:
         if self.kept is not None:
+            _refuse_outside(name)  # shrink writes the files of its plan
             if name not in self.kept:
                 raise ValueError(f"want the file that the run used; it has none named {name!r}")
             return self.kept[name]
