@@ -48,6 +48,18 @@ def test_links_and_devices(run: Path, tmp_path: Path, place: str) -> None:
             load_run(run)
 
 
+@pytest.mark.parametrize("name", ["summary.json", "plan.yaml", "topology.yaml", "traces.json", "versions.json"])
+def test_its_own_files_are_files(run: Path, tmp_path: Path, name: str) -> None:
+    """The report has the plan; a pipe would be waited for."""
+    (tmp_path / "secret").write_text("{}")
+    path = run / name
+    for make in (lambda: path.symlink_to(tmp_path / "secret"), lambda: os.mkfifo(path), path.mkdir):
+        path.unlink(missing_ok=True)
+        make()
+        with pytest.raises(PlanError, match=f"{name}: want a file; got a link or something else"):
+            load_run(run)
+
+
 def test_figures_are_drawn_nowhere_else(run: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (run / "figures").symlink_to(tmp_path / "elsewhere")

@@ -217,6 +217,9 @@ def load_run(path: Path, damage: list[str] | None = None) -> Run:
     path = path.resolve()
     if not (path / layout.POINTS).is_dir():
         raise PlanError(f"{path}: want the directory of a run (with {layout.POINTS}/); there is none")
+    for name in (layout.SUMMARY, layout.PLAN, layout.TOPOLOGY, layout.TRACES, layout.VERSIONS):
+        if (path / name).is_symlink() or ((path / name).exists() and not (path / name).is_file()):
+            raise PlanError(f"{path / name}: want a file; got a link or something else")
     summary_path = path / layout.SUMMARY
     summary = read_json(summary_path, shapes.SUMMARY) if summary_path.exists() else {}
     place = {entry["id"]: index for index, entry in enumerate(summary.get("points", []))}
