@@ -147,6 +147,11 @@ EXPECT = {
     "{metric: jain, at_most: 1, than: {hosts.cc: [a, b]}}": "4:44: expect jain 1: than: want one value for each",
     "{metric: jain, max: 1, tolerance: 2}": "4:45: expect jain 1: want tolerance with equals only",
     "{metric: jain, equals: 1, tolerance: -2}": "4:48: expect jain 1: tolerance: want 0 or more; got -2",
+    "{metric: jain, equals: 1, tolerance: -2%}": "4:48: expect jain 1: tolerance: want 0 or more; got -2%",
+    "{metric: jain, equals: 1, tolerance: 1e999%}": "4:48: expect jain 1: tolerance: want 0 or more; got 1e999%",
+    "{metric: jain, max: 5, flow: []}": "4:40: expect jain 1: flow: want at least one; got none",
+    "{metric: jain, at_least: 5, than: {flow: bulk}}": "4:11: expect jain 1: want a flow other than bulk; got none",
+    "{always: queue, max: 5, flow: []}": "4:41: expect always queue 1: flow: want at least one; got none",
     "{metric: jain, paper: {source: s}}": "4:33: expect jain 1: paper: want a field published; got none",
     "{metric: jain, paper: {published: 2}}": "4:33: expect jain 1: paper: want a field source; got none",
     "{metric: jain, paper: {source: s, published: }}": "4:55: expect jain 1: paper: published: want "

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -77,6 +78,9 @@ class ExpectReader:
         if "when" in fields.nodes:
             when = dict(self.reader.condition(fields.nodes["when"], f"{fields.who}when") or {})
         flows = tuple(flow for flow in self._flows(fields) if flow != bounds.beside)
+        if not flows and len(problems.lines) + problems.more == before:
+            want = f"want a flow other than {bounds.beside}" if bounds.beside else "flow: want at least one"
+            problems.add(fields.nodes.get("flow", node).place, f"{fields.who}{want}; got none")
         quantifier: Literal["every", "some"] = "every"
         if fields.choice("quantifier", "every") == "some":
             quantifier = "some"
@@ -220,9 +224,12 @@ class ExpectReader:
 
     def _tolerance(self, fields: Fields, unit: str | None) -> tuple[Number, bool]:
         node = fields.nodes.get("tolerance")
+        value: Number | None
+        relative = False
         if isinstance(node, Scalar) and node.text.endswith("%") and NUMBER.fullmatch(node.text[:-1]):
-            return float(node.text[:-1]) / 100, True
-        value = self._number(fields, "tolerance", unit)
-        if value is not None and value < 0 and node is not None:
+            value, relative = float(node.text[:-1]) / 100, True
+        else:
+            value = self._number(fields, "tolerance", unit)
+        if value is not None and not 0 <= value < math.inf and node is not None:
             self.reader.problems.add(node.place, f"{fields.who}tolerance: want 0 or more; got {what(node)}")
-        return value or 0, False
+        return value or 0, relative
