@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from testctl.core import path_facts
 from testctl.core.testbed_kind import kind_of
@@ -49,7 +49,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         }
         print(json.dumps(document, indent=1))
         return
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(f"{summary.name}: {summary.about}" if summary.about else summary.name)
     wall_s = int(summary.wall_s * times)
     console.print(
@@ -65,7 +65,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         )
         console.print(f"a lab needs about {need_mb} MB of memory and is given {given_mb} MB; {fits}")
     console.print(f"{_analysis(plan)}\n")
-    table = Table("swept", "values", box=None)
+    table = Table("swept", Column("values", overflow="fold"), box=None)
     for swept in summary.factors:
         with_others = f" (with {', '.join(swept.together)})" if swept.together else ""
         table.add_row(swept.key + with_others, ", ".join(swept.values))
@@ -81,7 +81,7 @@ def print_dry_run(plan: Plan, as_json: bool, places: Mapping[str, str]) -> None:
         for row in path_facts.path_rows(summary.paths):
             table.add_row(*row)
         console.print(table)
-    table = Table("entity", "would be set", box=None)
+    table = Table("entity", Column("would be set", overflow="fold"), box=None)
     for entity, values in summary.would_set.items():
         table.add_row(entity, "  ".join(f"{name}={'|'.join(texts)}" for name, texts in values.items()))
     console.print()

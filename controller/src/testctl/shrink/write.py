@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from testctl_agent.spec import trace
 
@@ -103,9 +103,10 @@ def ranges(matter: Matter) -> str:
 def print_found(case: Case, result: SearchResult, trials: Trials, plan: Path, console: Console) -> None:
     """Print tuples that matter with their ranges, those that do not, the number of runs, and the plan's path."""
     what = "failure" if case.wanted == "fail" else "result"
-    console.print(f"\n{case.judged_by}: the smallest set of tuples with this {what} ", end="")
+    console.print(f"\n{case.judged_by}: the smallest set of tuples with this {what} ", end="", markup=False)
     console.print(f"({len(result.smallest)} of {len(case.tuples)})" + ("" if result.done else ", so far"))
-    table = Table("tuple", "value", f"where the {what} stays and where it goes", box=None)
+    headings = "tuple", "value", f"where the {what} stays and where it goes"
+    table = Table(*(Column(heading, overflow="fold") for heading in headings), box=None)
     for item in result.smallest:
         note = ranges(result.matters[item]) if item in result.matters else ""
         note = f"kept: {result.kept[item].strip()}" if item in result.kept else note
@@ -122,7 +123,7 @@ def print_found(case: Case, result: SearchResult, trials: Trials, plan: Path, co
         console.print(f"not finished: {result.stage}; the same command goes on with what has been run")
     wall = show_time(sum(trial.wall_s for trial in trials.made.values()) * 1e9)
     console.print(f"{counted(len(trials.made), 'set of tuples')} tried, {counted(trials.runs, 'point')} run ({wall})")
-    console.print(f"to see it again: testctl run {plan}", soft_wrap=True)
+    console.print(f"to see it again: testctl run {plan}", soft_wrap=True, markup=False)
 
 
 def _idle(matter: Matter) -> str:
