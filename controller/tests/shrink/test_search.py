@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 from testctl.plan import Measured, load_plan
 from testctl.results import Run
 from testctl.results.provenance import plan_of
 from testctl.shrink.case import Case, Tuple3, Tuples, candidate, open_case, plan_text, verdict_of
+from testctl.shrink.command import prepare
 from testctl.shrink.matters import Matter
 from testctl.shrink.search import SearchResult, search
-from testctl.shrink.trials import Trial
-from testctl.shrink.write import ranges
+from testctl.shrink.trials import Trial, Trials
+from testctl.shrink.write import print_found, ranges
+from testctl.testbeds.choose import find
+from testctl.testbeds.testbed import Request
 from testctl_agent.spec.errors import PlanError
 
 from .conftest import PLAN, measured, unsteady
@@ -158,6 +165,37 @@ def test_a_point_that_broke_no_rule_or_did_not_run(make_run: MakeRun) -> None:
     assert verdict_of(case, made, {made.point.id: broken}) == ("broken", "none ran")
 
 
+def test_a_rule_is_judged_where_the_kernel_reports_a_fault_and_not_without_an_instrument(make_run: MakeRun) -> None:
+    run = make_run(text=PLAN.partition("expect:")[0])
+    case = open_case(run, failing(run))
+    made = candidate(case, case.tuples)
+    broken = "ack-moves-back 1"
+    for verdict, rules, want in (("fail", "none", "pass"), ("fail", broken, "fail"), ("pass", None, "invalid")):
+        results = {made.point.id: Measured(verdict, "a fault", {"bulk": {"rules_violated": rules}})}
+        assert verdict_of(case, made, results)[0] == want
+
+
+def test_what_the_plan_allows_is_allowed_in_the_smallest_one(make_run: MakeRun) -> None:
+    """Else it would break that rule too, and not meet with --holds what the point meets."""
+    allow = 'allow:\n  - {rule: ack-moves-back, reason: "on purpose: #1", when: {ends.cc: dctcp_bug}}\n'
+    run = make_run(text=PLAN + allow)
+    case = open_case(run, failing(run), "throughput is steady")
+    allowed = load_plan(plan_text(case, case.tuples)).allowed
+    assert [(entry.rule, entry.reason, entry.when) for entry in allowed] == [("ack-moves-back", "on purpose: #1", {})]
+    steady = next(p.id for p in run.points if ("ends", "cc", "dctcp") in p.tuples)
+    case = open_case(run, steady, "throughput is steady", holds=True)
+    assert not load_plan(plan_text(case, case.tuples)).allowed
+
+
+def test_a_value_that_both_compared_points_have_is_no_sweep(make_run: MakeRun) -> None:
+    text = PLAN.replace("than: {ends.cc: dctcp}", "than: {ends.cc: dctcp, receiver.gro_flush: 10us}")
+    run = make_run(text=text)
+    case = open_case(run, failing(run), "3")
+    assert (dict(case.than), candidate(case, case.tuples).point.id) == ({"ends.cc": "dctcp"}, case.point.id)
+    found, _ = shrunk(case)
+    assert "receiver.gro_flush" not in keys(found.smallest)
+
+
 def test_what_makes_a_point_pass(make_run: MakeRun) -> None:
     """At 30 kB it is steady; nothing is needed for that, since a host without a limiter is steady too."""
     run = make_run()
@@ -220,6 +258,17 @@ def test_what_cannot_be_shrunk(make_run: MakeRun, point: str, expectation: str, 
         open_case(run, chosen, expectation, holds)
 
 
+def test_a_rack_and_a_file_in_place_of_the_directory_are_refused(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run()
+    case = open_case(run, failing(run))
+    (tmp_path / "file").touch()
+    with pytest.raises(PlanError, match="file: want a directory for the search; got a file"):
+        prepare(case, tmp_path / "file")
+    rack = replace(run, summary={**run.summary, "testbed": "inventory/mine"})
+    with pytest.raises(PlanError, match="want a run in the lab or in netns, .* got one of inventory/mine"):
+        open_case(rack, failing(run))
+
+
 def test_words_for_ranges() -> None:
     item = ("sender", "htb_rate", "2gbit")
     assert ranges(Matter(item, True, least="1gbit", most="2gbit", above="3gbit")) == (
@@ -228,3 +277,15 @@ def test_words_for_ranges() -> None:
     assert ranges(Matter(item, True, least="2gbit", most="2gbit", below="1gbit", above="3gbit")) == (
         "stays at 2gbit alone; goes at 1gbit and 3gbit"
     )
+
+
+def test_brackets_are_no_markup(make_run: MakeRun, tmp_path: Path) -> None:
+    run = make_run(text=PLAN.replace("throughput is steady", "steady [/b] [rfc]"))
+    case = open_case(run, failing(run))
+    found, _ = shrunk(case)
+    said = StringIO()
+    with ProcessPoolExecutor(1) as pool:
+        none = Trials(case, tmp_path, pool, lambda points: find("lab").ready(points, Request()))
+        print_found(case, found, none, tmp_path / "[x].yaml", Console(file=said, width=80))
+    assert said.getvalue().startswith("\nsteady [/b] [rfc]: the smallest set of tuples with this failure")
+    assert "/[x].yaml\n" in said.getvalue()

@@ -9,17 +9,18 @@ from typing import Any
 
 from testctl_agent.spec.errors import PlanError
 
+from testctl.core.testbed_kind import kind_of
 from testctl.plan import Expectation, Plan, Point, load_plan, yaml_reader
-from testctl.plan.allow import broken_rules
+from testctl.plan.allow import breaks, broken_rules
 from testctl.plan.diagnostics import Place
-from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching
+from testctl.plan.judge import Judge, Results, Verdict, counterpart, matching, meets
 from testctl.plan.load import TEXT_NAME
 from testctl.plan.located import node_of, plain
 from testctl.plan.numbers import value_shown
 from testctl.plan.points import setting
 from testctl.plan.sweep_figures import FLOW
 from testctl.results import Run, RunPoint, layout
-from testctl.results.provenance import plan_of, point_of
+from testctl.results.provenance import Provenance, plan_of, point_of
 from testctl.shrink.yaml import block
 from testctl.testbeds.point_spec import refuse_commands
 
@@ -77,6 +78,9 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
         why = f": {failing.reason}" if failing.reason else ""
         raise PlanError(f"point {failing.id} is {failing.verdict}{why}; want one that ran and was judged, to shrink it")
     plan = plan_of(run)
+    if not kind_of(plan.testbed).local:
+        got = Provenance.from_json(run.summary).testbed
+        raise PlanError(f"{run.path}: want a run in the lab or in netns, to shrink a point of it; got one of {got}")
     point = point_of(run, plan, failing.id)
     wanted: Verdict = "pass" if holds else "fail"
     chosen = _chosen(run, plan, point, expectation, wanted)
@@ -89,7 +93,9 @@ def open_case(run: Run, start: str, expectation: str = "", holds: bool = False, 
         raw = next(plain(item) for item in listed.items if item.place == chosen.place)
         levels = counterpart(point.levels, chosen.bounds.than)
         other = next(p for p in plan.points if p.levels == levels)
-        than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in chosen.bounds.than}
+        # A value that both points have is a tuple like any other.
+        differ = [i for i in chosen.bounds.than if levels[i] != point.levels[i]]
+        than = {plan.assignments[i].key: _with_values(plan, other)[i][2] for i in differ}
     refuse_commands((p for p in plan.points if p.levels in (point.levels, levels)), commands)
     name, expected = (chosen, None) if isinstance(chosen, str) else (chosen.name, chosen)
     tuples, swept = _with_values(plan, point), _swept(run)
@@ -191,10 +197,16 @@ def verdict_of(case: Case, outcome: Candidate, results: Results) -> tuple[Verdic
         finding = judge.one(outcome.plan.expectations[0], outcome.point)
         return finding.verdict, finding.text
     measured = judge.measured(outcome.point.id)
-    if measured.verdict != "pass":
+    if measured.verdict not in ("pass", "fail"):
         return measured.verdict, measured.reason
     text = broken_rules(measured.metrics, ()).get(case.judged_by, "")
-    return ("fail", text) if text else ("pass", f"the rule {case.judged_by} was not broken")
+    if text:
+        return "fail", text
+    broke = (flow for flow, of in case.found.metrics.items() if breaks({flow: of}, case.judged_by))
+    for flow in broke:
+        if measured.metrics.get(flow, {}).get("rules_violated") is None:
+            return "invalid", f"nothing at an end of {flow} says which rules it broke"
+    return "pass", f"the rule {case.judged_by} was not broken"
 
 
 def topology_file(case: Case) -> str:
@@ -215,9 +227,11 @@ def document_of(case: Case, tuples: Tuples) -> dict[str, Any]:
         expect["when"] = {key: ours[key] for key in case.than}
     own, filled = f"./{topology_file(case)}", dict(case.plan.topology.parameters)
     topology = {"topology": {own: filled} if filled else own} if case.plan.topology_text else {}
+    allow = [{"rule": a.rule, "reason": a.reason} for a in case.plan.allowed if meets(case.point.levels, a.when)]
     return {
         **{name: case.document[name] for name in KEPT_FIELDS if case.document.get(name) is not None},
         **topology,
+        **({"allow": allow} if allow else {}),
         "seed": case.point.seed,
         "tuples": [[entity, param, values[f"{entity}.{param}"]] for entity, param, _ in tuples],
         **({"expect": [expect]} if case.expectation else {}),

@@ -68,6 +68,8 @@ def run_search(
 def prepare(case: Case, directory: Path) -> None:
     """Make the directory, or reuse that of an earlier search for this point."""
     report = directory / REPORT
+    if directory.exists() and not directory.is_dir():
+        raise PlanError(f"{directory}: want a directory for the search; got a file")
     if report.exists():
         report_json = read_json(report)
         if (report_json.get("run"), report_json.get("point")) != (case.run.name, case.point.id):
