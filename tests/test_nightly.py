@@ -115,6 +115,11 @@ def test_a_night_of_two_plans_is_as_bad_as_the_worst(tmp_path: Path) -> None:
     like = night(tmp_path, "second.yaml", "--like", "results/latest")
     assert like.returncode == 2
     assert "--like results/latest: want the plan of that run; got 2 plans" in like.stderr
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "second.yaml").write_text(PLAN, encoding="utf-8")
+    same = night(tmp_path, "second.yaml", "other/second.yaml")
+    assert same.returncode == 2
+    assert "other/second.yaml: want plans of different names; second.yaml is named second too" in same.stderr
     wrong = night(tmp_path, "third.yaml")
     assert wrong.returncode == 2
     assert "third.yaml" in wrong.stderr

@@ -180,8 +180,12 @@ def test_only_what_was_interrupted_since_is_gone_on_with(tmp_path: Path, plan: P
     stopped = tmp_path / "20260101T000000Z-plan.in-progress"
     stopped.mkdir()
     assert interrupted(tmp_path, plan) == stopped
+    (tmp_path / "20260101T000001Z-other-plan.in-progress").mkdir()
+    assert interrupted(tmp_path, plan) == stopped, "the other is of a plan whose name ends in this one's"
     written(tmp_path, plan, "20260102T000000Z-plan", {}, budget_s=60.0, jobs=1, capacity=1)
     assert interrupted(tmp_path, plan) is None
+    written(tmp_path, plan, "20260103T000000Z-plan", {}, budget_s=60.0)
+    assert [path.name for path in nightly_runs(tmp_path, plan)] == ["20260102T000000Z-plan"], "the last one is damaged"
 
 
 def test_another_night_again(tmp_path: Path, plan: Plan) -> None:

@@ -35,6 +35,7 @@ from testctl.cli.source import HELP, METAVAR, described
 from testctl.core.testbed_kind import DEFAULT, kind_of
 from testctl.core.words import counted
 from testctl.execution.options import Options
+from testctl.results.layout import same_names
 from testctl.system import checkout
 from testctl.testbeds.choose import find
 from testctl.testbeds.testbed import Request
@@ -92,6 +93,8 @@ def nightly(
     files = files or [checkout.root() / PLAN, *(() if changed else sorted(checkout.root().glob(CORNERS)))]
     if like is not None and len(files) > 1:
         raise PlanError(f"--like {like}: want the plan of that run; got {counted(len(files), 'plan')}")
+    if wrong := same_names(files):
+        raise PlanError("\n".join(wrong))
     since_then = since(source, affected_by) if affected_by is not None else None
     own = own_kernel(source, testbed, kernel) if source is not None else None
     at_once = jobs or (len(os.sched_getaffinity(0)) if kind_of(testbed).deterministic else 1)
@@ -133,7 +136,7 @@ def nightly(
             since_last = {"since": before.name, **changes(before, now).to_json()} if as_json and before else None
             documents.append({"summary": now.summary, "changed": since_last})
             if not as_json:
-                _print(before, now, Console(soft_wrap=True, highlight=False))
+                _print(before, now, Console(soft_wrap=True, highlight=False, markup=False))
             codes.add(exit_code(now))
     if as_json:
         print(json.dumps(documents if len(plans) > 1 else documents[0], indent=1))
@@ -143,15 +146,15 @@ def nightly(
 def _budgeted(
     plan: Plan, budget_s: float, jobs: int, last: LastRun | None, like: Path | None
 ) -> tuple[Schedule, TimeBudget]:
-    from testctl.nightly import KEY, TimeBudget, alike, presumed, schedule
+    from testctl.nightly import TimeBudget, alike, entry_of, presumed, schedule
     from testctl.nightly import like as like_run
     from testctl.results import load_run
 
     since = last.run.name if last else ""
     if like is not None:
         run = load_run(like)
-        entry = run.summary.get(KEY)
-        if not entry:
+        entry = entry_of(run.summary)
+        if entry is None:
             raise PlanError(f"--like {like}: want a complete run of testctl nightly; got another")
         if not alike(plan, run.summary):
             made = run.summary.get("reproduce")

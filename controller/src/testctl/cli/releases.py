@@ -23,13 +23,13 @@ from testctl.cli.options import AsJson, Jobs, Results
 from testctl.cli.runs import load, report_jobs
 from testctl.core.words import counted
 from testctl.execution.options import Options
+from testctl.results.layout import same_names
 from testctl.system import checkout
 from testctl.testbeds.choose import find
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testctl.plan import Plan
     from testctl.releases.entries import Entry
     from testctl.releases.groups import Compared, Group
     from testctl.results import Run
@@ -66,9 +66,10 @@ def releases(
 
     names = _names(kernels)
     check_out(out)
+    if wrong := same_names(files):
+        raise PlanError("\n".join(wrong))
     known = load_entries(entries or checkout.root() / ENTRIES, _bugs())
     plans = {name: [load(file, _BED, None, name, MAX_POINTS) for file in files] for name in names}
-    _distinct(plans[names[0]])
     for plan in chain.from_iterable(plans.values()):
         find(_BED).check(plan)
     with interruptible("finished points are kept, and taken over by the same command"), workers(jobs) as kept:
@@ -108,12 +109,6 @@ def _names(text: str) -> list[str]:
             f" build it with: testctl lab build {unknown[0]}"
         )
     return names
-
-
-def _distinct(plans: Sequence[Plan]) -> None:
-    names = [plan.name for plan in plans]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise PlanError(f"want plans of different names; two are named {twice}")
 
 
 def _bugs() -> list[str]:

@@ -2,7 +2,7 @@
 """Runs a plan within a time budget, the most valuable points first, and reports changes since the last run."""
 
 from testctl.nightly.budget import TimeBudget, presumed
-from testctl.nightly.earlier import KEY, LastRun, alike, interrupted, last_run, nightly_runs
+from testctl.nightly.earlier import KEY, LastRun, alike, entry_of, interrupted, last_run, nightly_runs
 from testctl.nightly.schedule import Schedule, like, schedule
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Schedule",
     "TimeBudget",
     "alike",
+    "entry_of",
     "interrupted",
     "last_run",
     "like",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from testctl_agent.spec.errors import PlanError
+from testctl_agent.spec.untrusted import misfit
 
 from testctl.compare import changed_points, changes
 from testctl.plan import Plan
@@ -20,13 +21,15 @@ from testctl.results.reader import read_json
 
 KEY = "nightly"
 """Entry of summary.json that marks a nightly run."""
+_SHAPE = {"budget_s": float, "jobs": int, "capacity": int}
 GOOD = frozenset({"pass", "skip"})
 
 
 def interrupted(results: Path, plan: Plan) -> Path | None:
     """The newest run of a plan that was stopped after its last complete nightly run; None when there is none."""
     complete = nightly_runs(results, plan)
-    stopped = sorted(results.glob(f"*-{plan.name}{IN_PROGRESS}"))
+    name = f"{plan.name}{IN_PROGRESS}"  # behind the time, which has no -; a plan's name may end in that of another
+    stopped = sorted(path for path in results.glob(f"*-{name}") if path.name.partition("-")[2] == name)
     return stopped[-1] if stopped and (not complete or stopped[-1].name > complete[-1].name) else None
 
 
@@ -58,9 +61,15 @@ def nightly_runs(results: Path, plan: Plan) -> list[Path]:
             entry = read_json(path / SUMMARY, shapes.HEAD)
         except PlanError:
             continue
-        if entry.get("plan") == plan.name and isinstance(entry.get(KEY), Mapping) and alike(plan, entry):
+        if entry.get("plan") == plan.name and entry_of(entry) is not None and alike(plan, entry):
             runs.append(path)
     return runs
+
+
+def entry_of(summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A nightly run's entry; None: it is another run, or lacks what the next one needs."""
+    entry = summary.get(KEY)
+    return None if misfit(entry, _SHAPE) else entry
 
 
 def alike(plan: Plan, summary: Mapping[str, Any]) -> bool:

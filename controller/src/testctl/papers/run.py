@@ -18,7 +18,7 @@ from testctl.execution.run import Progress, run_plan
 from testctl.metrics import metric_names
 from testctl.papers.scorecard import Scorecard
 from testctl.plan import CLAIM_PLANS, Plan, load_plan
-from testctl.results import collect_versions
+from testctl.results import collect_versions, layout
 from testctl.rules import rules
 from testctl.system import checkout
 from testctl.system.worker_pool import workers
@@ -32,12 +32,8 @@ def load_papers(files: Sequence[Path], kernel: str | None = None) -> list[Plan]:
     chosen = list(files) or [
         plan for place in places for plan in sorted(checkout.root().joinpath(*place).glob("*.yaml"))
     ]
-    plans, wrong = [], []
-    first: dict[str, Path] = {}
+    plans, wrong = [], layout.same_names(chosen)
     for file in chosen:
-        if file.stem in first:
-            wrong.append(f"{file}: want plans of different names; {first[file.stem]} is named {file.stem} too")
-        first.setdefault(file.stem, file)
         overrides = [f"hosts.kernel='{kernel}'"] if kernel is not None else []
         try:
             plans.append(load_plan(file, metrics=metric_names(), rules=rules(), overrides=overrides, paper=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,6 +77,13 @@ def safe_name(name: str, what: str) -> str:
 def is_name(name: str) -> bool:
     """Whether a run or a point can have that name."""
     return _NAME.fullmatch(name) is not None
+
+
+def same_names(plans: Sequence[Path]) -> list[str]:
+    """A sentence for each plan whose runs would be taken for another plan's."""
+    first: dict[str, Path] = {}
+    twice = [(plan, other) for plan in plans if (other := first.setdefault(plan.stem, plan)) is not plan]
+    return [f"{plan}: want plans of different names; {other} is named {plan.stem} too" for plan, other in twice]
 
 
 def run_digest(points: Iterable[tuple[str, str]]) -> str:
