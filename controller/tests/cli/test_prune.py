@@ -127,6 +127,22 @@ def test_a_run_by_name_is_removed(results: Path, command: Call) -> None:
     assert there(results) == {second.name}
 
 
+def test_the_run_in_which_the_command_is_given(results: Path, command: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made(results, 3))
+    code, out, err = command("prune", ".", "--yes")
+    assert (code, err, there(results)) == (0, "", set())
+    assert "removed 1 run, 2.0 MB" in out
+
+
+def test_what_an_interrupted_one_left_goes(results: Path, command: Call) -> None:
+    run = made(results, 3)
+    (results / f"{prune.REMOVED}{run.name}" / "points").mkdir(parents=True)
+    command("prune", "--results", str(results))
+    assert len(there(results)) == 2
+    command("prune", "--results", str(results), "--yes")
+    assert there(results) == {run.name}
+
+
 def test_a_file_that_another_run_has_too_frees_nothing(results: Path, command: Call) -> None:
     first, second = made(results, 3), made(results, 2)
     shared = second / "points" / "a" / "packets.parquet"

@@ -92,6 +92,8 @@ def prune(
     if yes:
         for run in going:
             _remove(run.path)
+        for left in results.glob(f"{REMOVED}*"):  # by a command that was interrupted
+            shutil.rmtree(left, ignore_errors=True)
     if as_json:
         print(json.dumps([_json(run, run in going, yes) for run in runs], indent=1))
         return
@@ -135,7 +137,7 @@ def _named(path: Path) -> Stored:
         raise PlanError(f"{path}: want the directory of a run; got {'a link' if path.is_symlink() else 'another'}")
     if run.stays:
         raise PlanError(f"{path}: want a run that may be removed; got one that stays: {run.stays}")
-    return replace(run, path=path)
+    return run
 
 
 def _stored(path: Path, linked: Mapping[Path, str]) -> Stored | None:
