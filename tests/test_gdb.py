@@ -76,6 +76,8 @@ def test_a_lab_that_is_left_in_gdb_has_no_result(run: tuple[Path, str], tmp_path
 def test_bad_input(run: tuple[Path, str], tmp_path: Path) -> None:
     words = ["replay", str(run[0]), run[1]]
     assert "-x: want it with --gdb" in output(tmp_path, *words, "-x", "file", code=2)
+    said = output(tmp_path, *words, "--gdb", "--events", "--json", code=2)
+    assert said == "--gdb: want it without --events, --json: nothing is recorded or kept of a lab in gdb\n"
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     said = output(tmp_path, *words, "--gdb", code=3, PATH=bin_)

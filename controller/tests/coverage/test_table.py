@@ -92,6 +92,7 @@ def test_what_points_reach(run: Run, tmp_path: Path) -> None:
     assert "only with " in said
     assert called(run.path, run.path, "--alone") == "0 of 5 lines are reached by one run alone\n"
     index = Path(called(run.path, "--html", tmp_path / "pages").strip())
+    assert json.loads(called(run.path, "--html", tmp_path / "pages", "--json")) == {"index": str(index)}
     page = (index.parent / f"{NAME.replace('/', '_')}.c.html").read_text(encoding="utf-8")
     assert '<tr class="never"><td id="L4">4<td>0<td>0<td>\t\treturn 7; /* &lt;never&gt; */' in page
     assert '<tr class="part"><td id="L3">3<td>1<td>1<td>' in page

@@ -72,7 +72,8 @@ def coverage(
     elif html is not None:
         from testctl.coverage.page import write_pages
 
-        print(write_pages(counted, chosen, html))
+        index = write_pages(counted, chosen, html)
+        print(json.dumps({"index": str(index)}) if as_json else index)
     elif unreached:
         _print_unreached(counted, chosen, as_json)
     else:

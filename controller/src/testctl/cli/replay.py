@@ -49,6 +49,10 @@ def replay(
     Exit 1 when it did not, 3 when it could not be compared.
     """
     if gdb or script:
+        others = {"--packets": packets == "full", "--events": events, "--kernel-log": kernel_log, "--trace": trace,
+                  "--out": out, "--json": as_json}  # fmt: skip
+        if given := [name for name, value in others.items() if value]:
+            raise PlanError(f"--gdb: want it without {', '.join(given)}: nothing is recorded or kept of a lab in gdb")
         _in_gdb(run, point, script or [], gdb, commands)
     from testctl.replay.command import replay as again
     from testctl.replay.instruments import Instruments
