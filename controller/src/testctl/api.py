@@ -53,11 +53,11 @@ def load_all(results: str | Path = "results", plan: str = "") -> pd.DataFrame:
     root = Path(results)
     frames = []
     runs = [load(path.parent) for path in root.glob(f"*/{layout.SUMMARY}") if _is_run(path.parent)]
-    for found in sorted(runs, key=lambda run: (str(run.summary["started"]), run.name)):
+    for found in sorted(runs, key=lambda run: (str(run.summary.get("started")), run.name)):
         name = str(found.summary.get("plan", ""))
         if not plan or name == plan:
-            started = pd.to_datetime(str(found.summary["started"]), errors="coerce")  # a foreign run's may be no time
-            about = {"run": found.name, "plan": name, "started": started}
+            started = str(found.summary.get("started"))  # a foreign run's may be no time
+            about = {"run": found.name, "plan": name, "started": pd.to_datetime(started, errors="coerce")}
             frames.append(pd.concat([pd.DataFrame(about, index=found.points.index), found.points], axis=1))
     if not frames:
         raise PlanError(f"{root}: want complete runs{f' of plan {plan}' if plan else ''}; there is none")
@@ -222,7 +222,7 @@ class Point:
 
         whole = metric in curves() and curves()[metric].spec.whole
         if flow is None and (whole or len(self.flows) == 1):
-            flow = self.flows[0]
+            flow = next(iter(self.flows), None)
         if flow not in self.flows:
             got = repr(flow) if flow else "none"
             raise PlanError(f"point {self.id}: want a flow of {_some(self.flows)}; got {got}")

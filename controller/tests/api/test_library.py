@@ -94,6 +94,8 @@ def test_the_points_of_all_runs_are_one_table(tmp_path: Path, run: Run) -> None:
     summary = later.path / "summary.json"
     summary.write_text(re.sub('"started": "[^"]*"', '"started": "yesterday"', summary.read_text(encoding="utf-8")))
     assert testctl.load_all(results)["started"].isna().sum() == len(testctl.load(later.path).points)
+    summary.write_text(re.sub('"started": "[^"]*",', "", summary.read_text(encoding="utf-8")))
+    assert testctl.load_all(results)["started"].isna().sum() == len(testctl.load(later.path).points)
     only = testctl.load_all(str(results), plan="p")
     assert list(only["point"]) == list(run.points["point"])
     with pytest.raises(PlanError, match=r"want complete runs of plan q; there is none"):

@@ -81,6 +81,8 @@ def test_groups_sessions_and_registers() -> None:
         (entry(action_params={"mac": "switch", "port": 1}), "mac: want a number of 48 bits; got switch"),
         ('{"table_entries": [7]}', "table_entries, 1: want table, match, action_name and action_params; got 7"),
         ('{"clone_session_entries": [{}]}', "clone_session_entries, 1: want clone_session_id and replicas; got {}"),
+        ('{"table_entries": null}', "want a list at runtime.table_entries; got None"),
+        ('{"multicast_group_entries": {"a": 1}}', "want a list at runtime.multicast_group_entries; got dict"),
         ("table_add routes ingress.to 10.0.0.2/32", "line 1: want table_add TABLE ACTION KEYS => PARAMETERS"),
         ("\n\ntable_add routes ingress.to 0.0.0.0/0 => 1", "line 3: ingress.to: want its parameters, mac, port; got 1"),
         ("table_add routes ingress.to => 1 2", "line 1: table ingress.routes: want 1 keys; got 0"),

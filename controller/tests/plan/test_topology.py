@@ -96,12 +96,17 @@ def test_a_topology_beside_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("./mine.yml", "topology ./mine.yml: want a path of a .yaml file that begins at the plan, such as ./mine.yaml"),
         ("/etc/mine.yaml", "topology /etc/mine.yaml: want the path of a file below the plan's directory, such as"),
         ("./bad.yaml", "bad.yaml:1:1: want a field links; got none"),
+        ("./no_switch.yaml", "no_switch.yaml:3:10: want link: [one, one], "),
         ("{./mine.yaml: {senders: 10}}", "topology ./mine.yaml, senders: want a whole number from 1 to 9; got 10"),
     ],
 )
 def test_a_topology_beside_the_plan_that_can_not_be_had(tmp_path: Path, named: str, said: str) -> None:
     (tmp_path / "mine.yaml").write_text(MINE)
     (tmp_path / "bad.yaml").write_text("nodes: {}")
+    (tmp_path / "no_switch.yaml").write_text(
+        "parameters: {n: {default: 0, least: 0}}\n"
+        "nodes: {h: {kind: host, count: 2}, s: {kind: switch, count: n}}\nlinks: [{divide: [h, s]}]\n"
+    )
     path = tmp_path / "p.yaml"
     path.write_text(f"topology: {named}\n{REST}")
     assert said in refusal(load_plan, path, metrics={})

@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from testctl.core.temporal import Temporal
 from testctl.execution.assess import Assessment, assess
 from testctl.records import Records
 from testctl.results import PointResult, RunPoint, RunWriter, build_summary, load_point, set_verdict, write_point
-from testctl.results.reuse import Kept, UnusableError, kept_points, take, unusable
+from testctl.results.reuse import Kept, UnusableError, as_measured, kept_points, take, unusable
 
 from controller.tests.support.few_packets import few_packets
 
@@ -150,6 +151,14 @@ def test_a_verdict_that_can_not_be_read_is_no_reason_to_stop(tmp_path: Path, tex
     old = run_at(tmp_path, 1, result())
     _rewrite(old / "points" / "aa01" / "verdict.json", text)
     assert unusable(kept_points(tmp_path, "aa01")[0], "k1", "r1") == "verdict.json can't be read"
+
+
+@pytest.mark.parametrize("text", ["null", "7", "[]", "{"])
+def test_answers_that_can_not_be_read_are_none(tmp_path: Path, text: str) -> None:
+    point = run_at(tmp_path, 1, result(answers={"always": {}})) / "points" / "aa01"
+    condition = Temporal("cwnd", always=True)
+    (point / "answers.json").write_text(text)
+    assert not as_measured(point, "k1", ANALYSIS, [condition])
 
 
 def test_with_other_metrics_code_it_is_computed_from_its_records(tmp_path: Path) -> None:

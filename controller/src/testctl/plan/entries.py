@@ -17,6 +17,7 @@ from typing import Any
 from testctl_agent.spec import p4_program
 from testctl_agent.spec.errors import DriverError
 from testctl_agent.spec.p4_program import Replicated, Row, Rows
+from testctl_agent.spec.untrusted import misfit
 from testctl_agent.switch.drivers.driver import find
 from testctl_agent.switch.drivers.rows import action_of, data_words, row_of
 from testctl_agent.switch.layout import Key, Layout, Table
@@ -27,6 +28,15 @@ from testctl.core.topology import Topology
 _MAC_BITS, _IPV4_BITS, _IPV6_BITS, _PORT_BITS = 48, 32, 128, 9
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}")
 _DEFAULT_PRIORITY = 1
+_SHAPE = {
+    "file?": str,
+    "cli?": [[int, [str]]],
+    "runtime?": {
+        "table_entries?": [object],
+        "multicast_group_entries?": [object],
+        "clone_session_entries?": [object],
+    },
+}
 _SILENT = ("reset_state", "table_clear")
 
 
@@ -68,8 +78,10 @@ class _Names:
 def rows_of(value: str, layout: Layout, topology: Topology, switch: str) -> Rows:
     """The rows of a value of `entries`.  Raises ValueError "FILE, …: want …; got …"."""
     raw = p4_program.parse_entries(value)
+    file = str(raw.get("file", "")) if isinstance(raw, dict) else ""
+    if why := misfit(raw, _SHAPE):
+        raise ValueError(f"{file}, {why}")
     names, tables = _Names(topology, switch), {table.name: table for table in layout.tables}
-    file = str(raw.get("file", ""))
     try:
         read = _Reader(names, layout, tables)
         for number, line in raw.get("cli", ()):

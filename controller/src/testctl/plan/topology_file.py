@@ -250,7 +250,7 @@ def _links(node: Node, names: Mapping[str, tuple[str, ...]], problems: Problems)
                 pairs: Iterable[tuple[str, str]] = ((name, ends[1][0]) for name in ends[0])
             case ("mesh", [_, _]):
                 pairs = ((left, other) for left in ends[0] for other in ends[1])
-            case ("divide", [m, n]) if m >= n:
+            case ("divide", [m, n]) if m >= n > 0:
                 pairs = ((name, ends[1][place * n // m]) for place, name in enumerate(ends[0]))
             case ("zip", [m, n]) if m == n:
                 pairs = zip(ends[0], ends[1], strict=True)

@@ -3,23 +3,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-from testctl_agent.spec.errors import TestctlError
-from testctl_agent.spec.untrusted import misfit
+from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.core.temporal import Temporal
 from testctl.records import Records
-from testctl.records.files import json_text
 from testctl.results import layout, shapes
 from testctl.results.atomic import put_file, write_json
 from testctl.results.manifest import difference, manifest_of
 from testctl.results.point import Assessed, publishing, write_analysis
+from testctl.results.reader import read_json
 from testctl.results.verdict_file import FORMAT, VerdictFile
 
 
@@ -128,8 +126,8 @@ def take(
 def _answered(directory: Path, conditions: Sequence[Temporal]) -> bool:
     """Whether a kept point has an answer to each of these conditions."""
     try:
-        answers = json.loads(json_text(directory / layout.ANSWERS)) if conditions else {}
-    except (OSError, ValueError, RecursionError):
+        answers = read_json(directory / layout.ANSWERS, shapes.ANSWERS) if conditions else {}
+    except PlanError:
         return False
     return all(condition.key in answers for condition in conditions)
 
@@ -155,7 +153,6 @@ def _checked(directory: Path, file: VerdictFile) -> Records | None:
 
 def _file(path: Path) -> VerdictFile | None:
     try:
-        document = json.loads(json_text(path))
-        return VerdictFile.from_json(document) if not misfit(document, shapes.VERDICT) else None
-    except (OSError, ValueError, RecursionError):
+        return VerdictFile.from_json(read_json(path, shapes.VERDICT))
+    except (PlanError, ValueError):
         return None
