@@ -55,7 +55,9 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(found)
 
 
-@pytest.mark.parametrize("topology", ["./mine.yaml", "../labs/mine.yaml", "labs/mine.yaml", {"./mine.yaml": {"n": 2}}])
+@pytest.mark.parametrize(
+    "topology", ["./mine.yaml", "./mine.json", "../labs/mine.yaml", "labs/mine.yaml", {"./mine.yaml": {"n": 2}}]
+)
 def test_takes_a_topology_by_its_path(validator: Draft202012Validator, topology: object) -> None:
     assert list(validator.iter_errors(PLAN | {"topology": topology})) == []
 

@@ -39,7 +39,7 @@ from testctl.plan.topology_file import TopologyFile, read_topology
 
 FORMULA = r"^(?=.*(\b(bdp|rtt|rate|mtu)\b|[a-z0-9_]\.[a-z]|[-+*/(])).*$"
 """Of a quantity of the path, an ENTITY.PARAM, or a sign; the loader reads the rest."""
-OWN_TOPOLOGY = r"^[^/].*/.*\.yaml$"
+OWN_TOPOLOGY = r"^[^/].*/.*\.(yaml|json)$"
 
 
 def schema(*, metrics: Mapping[str, MetricInfo] | None = None) -> Json:
