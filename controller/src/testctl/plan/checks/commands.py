@@ -45,7 +45,7 @@ def check_commands(
 
 def _refused(flow: PointFlow) -> list[str]:
     """What the generator says that it can't honour."""
-    options = flow.options | {"parallel": flow.parallel}
+    options = {**flow.options, "parallel": flow.parallel}
     if flow.generator == "iperf3":
         from testctl_agent.generators import iperf3
 
