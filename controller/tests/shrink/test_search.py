@@ -265,7 +265,7 @@ def test_a_rack_and_a_file_in_place_of_the_directory_are_refused(make_run: MakeR
     with pytest.raises(PlanError, match="file: want a directory for the search; got a file"):
         prepare(case, tmp_path / "file")
     rack = replace(run, summary={**run.summary, "testbed": "inventory/mine"})
-    with pytest.raises(PlanError, match="want a run in the lab or in netns, .* got one of inventory/mine"):
+    with pytest.raises(PlanError, match=r"want a run in the lab or in netns, .* got one of inventory/mine"):
         open_case(rack, failing(run))
 
 
