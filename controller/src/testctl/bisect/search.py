@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from testctl_agent.spec.errors import TestbedError
+from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.bisect import repository
 from testctl.bisect.criterion import Criterion, Verdict
@@ -113,7 +113,10 @@ def _all(
     while not git.first_bad and not git.undecided:
         candidate = git.candidate
         measurement = bench.measured(candidate)
-        verdict = "skip" if measurement.untestable else criterion.judge(measurement, ends[0], ends[1])
+        try:
+            verdict = "skip" if measurement.untestable else criterion.judge(measurement, ends[0], ends[1])
+        except PlanError as error:  # a metric that has no value there
+            measurement, verdict = replace(measurement, untestable=str(error)), "skip"
         step(repository.commit(bench.tree, candidate), verdict, measurement)
         git.mark(candidate, verdict)
 
