@@ -132,6 +132,13 @@ def test_broken_rules_of_tcp_have_a_row_of_their_own(criterion: Criterion, tmp_p
     assert replace(card_of(bbr=cell), cells={"bbr": [cell, row]}).digest == card_of(bbr=cell).digest
 
 
+def test_of_points_that_were_not_measured_no_rule_is_said_to_be_kept(criterion: Criterion, tmp_path: Path) -> None:
+    row = rules_cell([cell_of(criterion, run_of(criterion, tmp_path / "run", "skip", "broken"))])
+    assert (row.verdict, row.why) == ("skip", ("no point was measured",))
+    row = rules_cell([cell_of(criterion, run_of(criterion, tmp_path / "run", "skip", "pass"))])
+    assert (row.verdict, row.why[0].partition("broken ")[2]) == ("pass", "at 1 point")
+
+
 def test_the_page_and_the_json(criterion: Criterion, tmp_path: Path) -> None:
     cell = cell_of(criterion, run_of(criterion, tmp_path / "run <b>", "pass", "pass"))
     card = card_of(bbr=cell, cubic=cell)

@@ -89,7 +89,8 @@ def cell_of(criterion: Criterion, run: Run) -> Cell:
 
 def rules_cell(cells: Sequence[Cell]) -> Cell:
     """Which rules of TCP were broken at the points of all criteria, the most frequent first; the point of the first."""
-    points = [(cell, point) for cell in cells for point in cell.run.points if point.id in cell.criterion.tested]
+    tested = [(cell, point) for cell in cells for point in cell.run.points if point.id in cell.criterion.tested]
+    points = [(cell, point) for cell, point in tested if point.verdict not in ("skip", "broken")]
     broken: dict[str, list[tuple[Cell, RunPoint]]] = {}
     for cell, point in points:
         for rule in set(rules()) - {entry.rule for entry in cell.criterion.plan.allowed}:
@@ -104,8 +105,10 @@ def rules_cell(cells: Sequence[Cell]) -> Cell:
     cell, first = worst[0][1][0] if worst else (cells[0], None)
     criterion = replace(cell.criterion, key=RULES, source=RULES_SOURCE, level="should", about=RULES_ABOUT,
                         tested=frozenset(point.id for _, point in points))  # fmt: skip
-    none = (f"none of {len(rules())} rules is broken at {counted(len(points), 'point')}",)
-    return Cell(criterion, cell.run, "fail" if why else "pass", why or none, first.id if first else "")
+    none = f"none of {len(rules())} rules is broken at {counted(len(points), 'point')}"
+    verdict = "fail" if why else "pass" if points else "skip"
+    return Cell(criterion, cell.run, verdict, why or (none if points else "no point was measured",),
+                first.id if first else "")  # fmt: skip
 
 
 def _ratios(plan: Plan, run: Run) -> dict[str, str]:
