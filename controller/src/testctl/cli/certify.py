@@ -186,7 +186,7 @@ def _print(card: Card, console: Console) -> None:
     for cells in zip(*card.cells.values(), strict=True):
         of = cells[0].criterion
         table.add_row(
-            of.name, of.source, of.level,
+            Text(of.name), of.source, of.level,
             *(f"{VERDICT_LOOKS[cell.verdict].sign} {cell.verdict}" for cell in cells),
         )  # fmt: skip
     console.print(table)

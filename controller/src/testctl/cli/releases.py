@@ -128,7 +128,7 @@ def _print(pairs: Sequence[Compared], groups: Sequence[Group], stale: Sequence[E
     for pair in pairs:
         same, differ = pair.comparison.same, len(pair.points)
         points = same + differ + len(pair.comparison.only_a) + len(pair.comparison.only_b)
-        table.add_row(" → ".join(pair.between), pair.plan, str(points), str(same), str(differ))
+        table.add_row(" → ".join(pair.between), Text(pair.plan), str(points), str(same), str(differ))
     console.print(table)
     table = Table("kernels", "points", "label", "group", box=None, header_style="bold", pad_edge=False)
     for group in groups:
