@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from testctl.cli.releases import _print
 from testctl.compare import compare_runs
 from testctl.records.schema import SACK_EDGES
 from testctl.releases.cause import Cause, cause
@@ -67,6 +70,13 @@ def test_the_first_difference_in_what_hosts_do(
     assert len(found.packets) == 2
 
 
+def test_of_packets_of_the_same_time_the_first_connection_s_is_named(tmp_path: Path) -> None:
+    """And not another one in each process, as sets of text have their order."""
+    old = [DATA | {"conn": number, "time_ns": 0} for number in range(20)]
+    new = [packet | {"length": 2896 if packet["conn"] == 0 else 9} for packet in old]
+    assert differ(tmp_path, old, new).key == "the sender: data that is longer, before any data"
+
+
 @pytest.mark.parametrize(("changed", "what"), [({"window": 9}, "window"), ({"time_ns": 5}, "times")])
 def test_windows_and_times_alone_are_differences_of_their_own(
     tmp_path: Path, changed: dict[str, Any], what: str
@@ -115,6 +125,12 @@ def test_points_are_grouped_by_cause_and_an_entry_explains_its_own(tmp_path: Pat
     }  # fmt: skip
     assert groups[2].metrics() == ["throughput_bps of bulk: 1 Gb/s → 500 Mb/s in a0; median -50 % over 2"]
     assert groups[2].to_json()["source"] == "Linux 6.7"
+
+
+def test_the_name_of_a_plan_is_printed_as_it_is(tmp_path: Path) -> None:
+    text = io.StringIO()
+    _print([replace(points(tmp_path, {}), plan="a[red]b")], [], [], Console(file=text))
+    assert "a[red]b" in text.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _first(pairs: Iterator[Pair]) -> Pair | None:
 def _unlike(a: Columns, b: Columns, names: Sequence[str]) -> Iterator[Pair]:
     """Of each end of a connection the first packet whose columns differ (times by LATE_NS), on both sides."""
     ours, theirs = _streams(a), _streams(b)
-    for stream in ours.keys() | theirs.keys():
+    for stream in sorted(ours.keys() | theirs.keys()):
         rows = ours.get(stream, np.empty(0, int)), theirs.get(stream, np.empty(0, int))
         both = min(map(len, rows))
         unlike = np.zeros(both, bool)
