@@ -44,6 +44,12 @@ def test_the_words_of_the_command_line() -> None:
         check_of(plan, "0,2", 5)
     with pytest.raises(PlanError, match="no point 'zzz'"):
         check_of(plan, "2", 5, point="zzz")
+    with pytest.raises(PlanError, match="--metric: want a metric's name, see testctl metrics; got goodput_bp"):
+        check_of(plan, "2", 5, metrics=["throughput_bps", "goodput_bp"])
+    many = load_plan(PLAN.replace("1s]", f"[{', '.join(f'{n}s' for n in range(1, 10))}]]"))
+    first = next(p.id[0] for p in many.points if sum(other.id[0] == p.id[0] for other in many.points) > 1)
+    with pytest.raises(PlanError, match=f"--point: .* points '{first}'"):
+        check_of(many, "2", 5, point=first)
 
 
 def test_the_spread_is_the_coefficient_of_variation_with_a_seeded_interval() -> None:

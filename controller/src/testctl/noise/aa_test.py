@@ -22,6 +22,7 @@ from testctl_agent.system import durable
 from testctl.core.point import POINT_WIDE
 from testctl.execution.point import measure
 from testctl.execution.run import Progress
+from testctl.metrics import metric_names
 from testctl.noise.bootstrap import Excess, excess, spread
 from testctl.noise.fit import MIN_INTERRUPTS, described, lateness
 from testctl.plan import Plan, Point
@@ -78,11 +79,14 @@ def check_of(
         raise PlanError(f"--jobs: want numbers with commas between, such as 1,2; got {jobs!r}") from error
     if levels[0] < 1 or levels[-1] > 256:
         raise PlanError(f"--jobs: want numbers from 1 to 256; got {jobs!r}")
-    chosen = next((p for p in plan.points if p.id.startswith(point)), None)
-    if chosen is None:
-        raise PlanError(f"--point: {plan.name} has no point {point!r}; testctl plan shows them")
+    found = [p for p in plan.points if p.id.startswith(point)]
+    if not found or (point and len(found) > 1):
+        count = f"{len(found)} points" if found else "no point"
+        raise PlanError(f"--point: {plan.name} has {count} {point!r}; testctl plan shows them")
+    if unknown := [name for name in metrics if name not in metric_names()]:
+        raise PlanError(f"--metric: want a metric's name, see testctl metrics; got {', '.join(unknown)}")
     wanted = tuple(dict.fromkeys(metrics or (ALWAYS, *(e.metric for e in plan.expectations if e.metric))))
-    return Check(chosen, levels, repeat, wanted, factor, seed, fit)
+    return Check(found[0], levels, repeat, wanted, factor, seed, fit)
 
 
 def run_check(
