@@ -13,6 +13,7 @@ from testctl.metrics.core.completions import requests_of
 from testctl.metrics.core.view import view
 from testctl.plan import load_plan
 from testctl.results import PointResult
+from testctl.temporal.samples import signal
 from testctl.testbeds.lab import LabTestbed
 
 from tests.plan_runs import records_of
@@ -107,6 +108,16 @@ def test_metrics_are_those_of_the_ports_that_are_passed(spread: list[PointResult
     assert f"spine2:leaf2 {passing}" in ports
     assert int(bulk["drops_by_fate"]) == passing
     assert len(view(records, "bulk").sent) == int(bulk["packets_sent"])
+
+
+def test_the_queue_is_that_of_the_ports_that_each_connection_passes(spread: list[PointResult]) -> None:
+    records = records_of(spread[0])
+    queue = signal(view(records, "bulk"), "queue")
+    ports = {int(conn): queue.describe(number).rpartition(" at ")[2] for number, conn in enumerate(queue.conn)}
+    assert set(ports) == set(range(6))
+    bulk = records.point.flows[0]
+    for conn, port in ports.items():
+        assert port.partition(":")[0] in routes.way(records.point, bulk, conn)
 
 
 def test_the_same_point_has_the_same_digest(spread: list[PointResult]) -> None:

@@ -6,8 +6,8 @@ The instruments that they need are in testctl.core.temporal; without them there 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -154,14 +154,14 @@ def _round_trips(flow: FlowView) -> Samples:
 
 
 def _queue(flow: FlowView) -> Samples:
-    ways = [(int(passage.queued["queue_bytes"].max()), passage) for passage in data_passages(flow) if
-            len(passage.queued)]  # fmt: skip
-    if not ways:
-        return _packets(flow.out, np.empty(0, np.int64), "")
-    _, passage = max(ways, key=lambda way: way[0])
-    rows = passage.queued
-    samples = _packets(rows, np.arange(len(rows)), "data packet", passage)
-    return Samples(samples.conn, samples.time_ns, rows["queue_bytes"].astype(np.float64), samples.describe)
+    deepest: dict[int, tuple[float, Samples]] = {}
+    for passage in data_passages(flow):
+        rows = passage.queued
+        for conn, own in _by_conn(rows["conn"]).items():
+            value = rows.at("queue_bytes", own).astype(np.float64)
+            if conn not in deepest or value.max() > deepest[conn][0]:
+                deepest[conn] = value.max(), replace(_packets(rows, own, "data packet", passage), value=value)
+    return _joined(flow, [samples for _, samples in deepest.values()])
 
 
 def _throughput(flow: FlowView, width_ns: int) -> Samples:
@@ -182,6 +182,11 @@ def _at_switches(flow: FlowView, fates: tuple[int, ...]) -> Samples:
     for passage in data_passages(flow):
         some, fate = passage.fates
         parts.append(_packets(passage.rows, some[np.isin(fate, fates)], "data packet", passage))
+    return _joined(flow, parts)
+
+
+def _joined(flow: FlowView, parts: Sequence[Samples]) -> Samples:
+    """All of them, in order of time."""
     if not parts:
         return _packets(flow.out, np.empty(0, np.int64), "")
     ends = np.cumsum([len(part.conn) for part in parts])
@@ -190,15 +195,10 @@ def _at_switches(flow: FlowView, fates: tuple[int, ...]) -> Samples:
         which = int(np.searchsorted(ends, number, "right"))
         return parts[which].describe(number - int(ends[which]) + len(parts[which].conn))
 
-    conn, time_ns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("conn", "time_ns"))
-    return _ordered(Samples(conn, time_ns, np.zeros(len(conn)), describe))
-
-
-def _ordered(samples: Samples) -> Samples:
-    order = np.argsort(samples.time_ns, kind="stable")
-    return Samples(
-        samples.conn[order], samples.time_ns[order], samples.value[order], lambda i: samples.describe(int(order[i]))
-    )
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("conn", "time_ns", "value"))
+    conn, time_ns, value = columns
+    order = np.argsort(time_ns, kind="stable")
+    return Samples(conn[order], time_ns[order], value[order], lambda i: describe(int(order[i])))
 
 
 def _packets(rows: Rows, some: Ints, what: str, passage: Passage | None = None) -> Samples:
