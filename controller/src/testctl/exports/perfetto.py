@@ -63,7 +63,8 @@ class _Tracks:
             self.notes.append(
                 f"{self.of}{line.name}: {len(kept)} of {len(time_ns)} samples, which draw the same picture"
             )
-        for part in protobuf.counters(self.track(line.name, parent, unit), time_ns[kept] - self.begin_ns, value[kept]):
+        times = np.maximum(time_ns[kept] - self.begin_ns, 0)  # a bin begins before its first packet
+        for part in protobuf.counters(self.track(line.name, parent, unit), times, value[kept]):
             self.file.write(part)
 
     def slices(self, name: str, parent: int, slices: Sequence[_Slice]) -> None:
@@ -74,11 +75,12 @@ class _Tracks:
         self.events += min(len(slices), MOST_SAMPLES)
         if len(slices) > MOST_SAMPLES:
             self.notes.append(f"{self.of}{name}: the first {MOST_SAMPLES} of {len(slices)}")
-        for start, end, text, notes in slices[:MOST_SAMPLES]:
+        for since, until, text, notes in slices[:MOST_SAMPLES]:
+            start, end = (max(at - self.begin_ns, 0) for at in (since, until))
             kind = protobuf.BEGIN if end > start else protobuf.INSTANT
-            self.file.write(protobuf.event(track, kind, start - self.begin_ns, text, notes))
+            self.file.write(protobuf.event(track, kind, start, text, notes))
             if end > start:
-                self.file.write(protobuf.event(track, protobuf.END, end - self.begin_ns))
+                self.file.write(protobuf.event(track, protobuf.END, end))
 
 
 def write_perfetto(
