@@ -7,12 +7,15 @@ import io
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from testctl.curves import Line
 from testctl.exports import perfetto, write_perfetto, write_qlog
 from testctl.metrics import stalls_table
 from testctl.metrics.recovery import tcp_events
@@ -142,6 +145,34 @@ def test_packets_from_before_t0_have_no_time_below_0(tmp_path: Path, parse: Any)
     moved = Records(early.cast(records.packets.schema), records.tcp_info, {}, records.outcome, records.point)
     seen = tracks(parse(written(write_perfetto, point_of(moved, tmp_path / "run"))))
     assert seen["bulk/0 sender → receiver | connection"][0][0] == 0
+
+
+def test_what_begins_before_the_first_packet_begins_with_it(parse: Any) -> None:
+    """A bin of marks, and what the kernel traced of a packet that had not left."""
+    file = io.BytesIO()
+    made = perfetto._Tracks(file, -5_000, [])
+    group = made.track("group")
+    made.numbers(Line("bins", np.array([-1_000_000, 3_000]), np.array([1, 2])), group, "ppm")
+    made.slices("state", group, [(-6_000, 1_000, "open", {}), (-7_000, -7_000, "lost", {})])
+    seen = tracks(parse(file.getvalue()))
+    assert [at for at, *_ in seen["group | bins"]] == [0, 8_000]
+    assert [(at, kind) for at, kind, *_ in seen["group | state"]] == [(0, 1), (0, 3), (6_000, 2)]
+
+
+def test_traces_of_a_flow_are_together_however_much_each_carries(tmp_path: Path) -> None:
+    """What is computed of a flow is dropped with the next one."""
+    records = recorded(tmp_path / "raw", lossy().captures())
+    rows = records.packets.to_pylist()
+    many = [row | {"flow": flow, "conn": conn} for number, flow in enumerate(("bulk", "other")) for conn in range(5)
+            for row in rows[: len(rows) - 2 * conn - number]]  # fmt: skip
+    many.sort(key=lambda row: int(row["time_ns"]))
+    names = records.packets.schema.names
+    table = pa.table({name: pa.array([row[name] for row in many]) for name in names}).cast(records.packets.schema)
+    (bulk,) = records.point.flows
+    flows = tuple(replace(bulk, name=name, parallel=5) for name in ("bulk", "other"))
+    made = replace(records, packets=table, point=replace(records.point, flows=flows), memo={})
+    log = json.loads(written(write_qlog, point_of(made, tmp_path / "run")))
+    assert [trace["title"].partition("/")[0] for trace in log["traces"]] == ["bulk"] * 5 + ["other"] * 5
 
 
 def events(point: RunPoint) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:

@@ -41,6 +41,7 @@ def write_qlog(point: RunPoint, records: Records, file: IO[bytes], flow: str | N
     flow: only this one's.  Raises PlanError where no host captured one, or more packets than memory may hold.
     """
     of_flow = [lane for lane in lanes(records) if flow in (None, lane[0])]
+    of_flow.sort(key=lambda lane: records.flows.index(lane[0]))
     head = {"qlog_version": "0.3", "qlog_format": "JSON", "title": f"testctl, point {point.id}",
             "description": "TCP in the events of QUIC"}  # fmt: skip
     file.write(json.dumps(head, ensure_ascii=False)[:-1].encode() + b', "traces": [')
