@@ -100,7 +100,11 @@ def align(
     theirs = {(name, at): (number, at) for number, (name, apps) in enumerate(flows.items()) for at in range(len(apps))}
     a, b = _rows(captured, host, ours), _rows(made, there, theirs)
     same, packets = _common(a, b, _EVERY), _common(a, b, _PACKET)
-    sent = (_sent(a), _sent(b))
+    reverse = np.array([apps[0].reverse for apps in flows.values()])
+    sent = [
+        {name: column[(rows["length"] > 0) & (rows["direction"] == reverse[rows["flow"]])]
+         for name, column in rows.items()} for rows in (a, b)
+    ]  # fmt: skip
     data = _common(sent[0], sent[1], _DATA)
     off = np.abs(sent[0]["time_ns"][:data] - sent[1]["time_ns"][:data]) > NEAR_NS
     timed = int(off.argmax()) if off.any() else data
@@ -132,12 +136,6 @@ def _rows(records: Records, host: str, known: Mapping[tuple[str, int], tuple[int
     return columns
 
 
-def _sent(rows: dict[str, Ints]) -> dict[str, Ints]:
-    ways = [int(rows["length"][rows["direction"] == way].sum()) for way in (0, 1)]
-    carries = (rows["length"] > 0) & (rows["direction"] == int(ways[1] > ways[0]))
-    return {name: column[carries] for name, column in rows.items()}
-
-
 def _common(a: dict[str, Ints], b: dict[str, Ints], columns: Sequence[str]) -> int:
     """Rows from the first on that are the same in these columns."""
     most = min(len(a["seq"]), len(b["seq"]))
@@ -167,10 +165,13 @@ def _sum(rows: dict[str, Ints], flow: int, reverse: bool) -> Sum:
         return Sum(0.0, 0, 0)
     took = int(times[carries][-1] - times[carries][0])
     bits = int(ours["wire_bytes"][carries].sum()) * 8
-    last = int((ours["seq"] + ours["length"])[carries].max())
-    acked = (ours["direction"] != int(reverse)) & (ours["ack"] >= last)
-    end = times[acked][0] if acked.any() else times[-1]
-    return Sum(bits * 1e9 / max(took, 1), int((carries & (ours["retrans"] > 0)).sum()), int(end - times[0]))
+    end = 0
+    for conn in np.unique(ours["conn"][carries]):
+        own = ours["conn"] == conn
+        last = int((ours["seq"] + ours["length"])[own & carries].max())
+        acked = own & (ours["direction"] != int(reverse)) & (ours["ack"] >= last)
+        end = max(end, int(times[acked][0] if acked.any() else times[-1]))
+    return Sum(bits * 1e9 / max(took, 1), int((carries & (ours["retrans"] > 0)).sum()), end - int(times[0]))
 
 
 def sums_words(sums: tuple[Sum, Sum]) -> str:
