@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,16 @@ def test_a_plan_that_can_not_be_written_is_refused_before_anything_is_read(
     result = CliRunner().invoke(app, ["reproduce", *CAPTURES, "--run", "--out", str(tmp_path / name)])
     assert isinstance(result.exception, PlanError)
     assert error in str(result.exception)
+
+
+def test_what_chooses_connections_of_a_capture_is_refused_with_a_run(tmp_path: Path) -> None:
+    for option in (["--at", "client"], ["--only", "10.0.0.1"]):
+        result = CliRunner().invoke(app, ["reproduce", str(tmp_path), *option])
+        assert "--at, --only: want a capture with it; got the directory" in str(result.exception)
+
+
+def test_a_plan_that_was_not_written_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testctl.reproduce.search.search", lambda *_: None)
+    out = tmp_path / "plan.yaml"
+    result = CliRunner().invoke(app, ["reproduce", *CAPTURES, "--run", "--out", str(out), "--json"])
+    assert (result.exit_code, out.exists(), json.loads(result.stdout)["plan"]) == (3, False, None)

@@ -64,6 +64,8 @@ def reproduce(
     if out is not None:
         check_plan_file(out)
     if run.is_dir():
+        if at or only:
+            raise PlanError(f"--at, --only: want a capture with it; got the directory {run}")
         records, inferred, name = infer_point(run, point)
     else:
         with temporary("testctl-reproduce-") as place:
@@ -94,7 +96,9 @@ def reproduce(
         except KeyboardInterrupt:
             interrupted = True
     closest = max((trial for trial in trials if trial.alignment), key=lambda trial: trial.rank, default=None)
-    if out is not None and closest is not None:
+    if closest is None:
+        out = None
+    elif out is not None:
         write_plan(out, plan_text(inferred, name, closest.tuples, closest.text()))
     print(
         json.dumps(to_json(inferred, trials, closest, out), indent=1)
