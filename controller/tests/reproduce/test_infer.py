@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -44,10 +46,11 @@ def test_rate_delay_mtu_and_bytes() -> None:
     assert {"switch:receiver.buffer", "switch:receiver.ecn_threshold", "switch.fate", "f.pattern"}.isdisjoint(got)
 
 
-@pytest.mark.parametrize("clock_us", [3_600_000_000.0, 777.0])
+@pytest.mark.parametrize("clock_us", [3_600_000_000.0, 777.0, -20_000.0])
 def test_clocks_that_differ(clock_us: float) -> None:
     got = values(infer(whole(Path(clock_us=clock_us)).records()))
     assert (got["switch.delay"], got["switch:receiver.rate"]) == ("5ms", "12mbit")
+    assert "switch.fate" not in got, "a time below 0 is no loss"
 
 
 def test_packets_that_do_not_wait_tell_no_rate() -> None:
@@ -107,6 +110,14 @@ def test_marks_of_a_threshold_and_others() -> None:
     got = values(infer(whole(Path(mark=(0, 12, 13))).records()))
     assert got["switch.fate"] == "mark data 1,13-14 of f, first"
     assert "switch:receiver.ecn_threshold" not in got
+
+
+def test_a_threshold_beyond_what_a_port_can_have_is_no_threshold() -> None:
+    path = Path(threshold=600_000)
+    path.burst(path.begins_us, 0, 500, "ecn 2")
+    got = values(infer(path.records()))
+    assert "switch:receiver.ecn_threshold" not in got
+    assert got["switch.fate"] == "mark data 401-500 of f, first"
 
 
 def test_late_and_doubled_packets() -> None:
@@ -208,9 +219,34 @@ def test_refusals(text: str, why: str) -> None:
         infer(records(text))
 
 
+def test_flows_over_ipv6_stay_so() -> None:
+    made = whole(Path()).records()
+    assert "f.family" not in values(infer(made))
+    (flow,) = made.point.flows
+    made.point = replace(made.point, flows=(replace(flow, options={"family": 6}),))
+    assert values(infer(made))["f.family"] == "6"
+
+
+@pytest.mark.parametrize("name", ["c2", "sender", "receiver", "switch", "hosts", "all", "background1", "no"])
+def test_every_connection_has_a_flow_of_its_own_name_that_a_plan_takes(name: str) -> None:
+    path = Path(drop=(4,))
+    whole(path)
+    path.lines += [line.replace("28680", "28000") + " conn 1" for line in path.lines if "28680" in line]
+    made = path.records()
+    (flow,) = made.point.flows
+    made.point = replace(made.point, flows=(replace(flow, name=name),))
+    made.packets = made.packets.set_column(
+        made.packets.schema.get_field_index("flow"), PACKETS.field("flow"),
+        pa.array([name] * made.packets.num_rows).dictionary_encode().cast(PACKETS.field("flow").type),
+    )  # fmt: skip
+    inferred = infer(made)
+    assert sorted(app.conn for conns in inferred.flows.values() for app in conns) == [0, 1]
+    values(inferred)
+
+
 _ODD = {name: st.integers(-2, 9) for name in ("seq", "ack", "tsval", "tsecr")} | {
     "length": st.integers(0, 3), "segs": st.integers(0, 3), "flags": st.integers(0, 255), "ecn": st.integers(0, 3),
-    "time_ns": st.integers(-5, 10**7), "direction": st.integers(0, 1), "out": st.booleans(),
+    "time_ns": st.integers(-5, 10**7) | st.integers(0, 10**14), "direction": st.integers(0, 1), "out": st.booleans(),
     "where": st.sampled_from("ab"), "wire_bytes": st.integers(0, 2_000), "conn": st.integers(0, 2),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from testctl_agent.params.flow.socket import IPV4
 from testctl_agent.spec.errors import PlanError
 from testctl_agent.spec.units import Bytes, Duration, Rate
 
@@ -31,8 +32,11 @@ HOSTS = ("sender", "receiver")
 KERNELS = ("6.12", "6.1")
 _KERNELS = {None: KERNELS, False: KERNELS[:1], True: KERNELS[1:]}
 """Those with the receive window of Seen.old_window."""
-_NAME = re.compile(r"(?!(true|false|null|yes|no|on|off|y|n)$)[a-z][a-z0-9_]{0,14}")
-"""Flows that keep their names: others might be no names of a plan, or not of YAML."""
+_NAME = re.compile(
+    r"(?!(true|false|null|yes|no|on|off|y|n|sender|receiver|switch|hosts|switches|flows|all|background[0-9]+)$)"
+    r"[a-z][a-z0-9_]{0,14}"
+)
+"""Flows that keep their names: others might be no names of a plan, its topology's, or not of YAML."""
 _EXACT_NS = 500
 _MOST_FLOWS = 200
 
@@ -72,16 +76,22 @@ def infer(records: Records) -> Inferred:
     fates, why = fates_of(wire, links, flows, unknown)
     if fates:
         tuples.append(Tuple("switch", "fate", (fates,), why))
+    families = {flow.name: flow.family for flow in records.point.flows}
     for name, conns in flows.items():
+        if (family := families[conns[0].flow]) != IPV4:
+            tuples.append(Tuple(name, "family", (str(family),), "its addresses"))
         tuples += _flow(name, conns, unknown)
     return Inferred(wire, tuple(tuples), flows, tuple(unknown), guesses(flows))
 
 
 def of_hosts(records: Records) -> Records:
-    """The same with the packets that hosts captured alone, without a switch's telemetry."""
+    """The same with the packets that hosts captured alone, without a switch's telemetry; times are after the first."""
     hosts = {host for flow in records.point.flows for host in flow.ends}
     there = pc.is_in(records.packets.column("where").cast(pa.string()), pa.array(sorted(hosts)))
     packets = records.packets.filter(there).combine_chunks()
+    at, time_ns = packets.schema.get_field_index("time_ns"), packets.column("time_ns")
+    begun = pc.subtract(time_ns, pc.min(time_ns))  # a clock that is behind has times below 0, which mean lost in Way
+    packets = packets.set_column(at, packets.schema.field(at), begun)
     return Records(packets, records.tcp_info.slice(0, 0), {}, records.outcome, records.point)
 
 
@@ -106,8 +116,8 @@ def _flows(apps: Sequence[Application], alone: bool) -> dict[str, tuple[Applicat
             groups.append([app])
     named: dict[str, tuple[Application, ...]] = {}
     for number, group in enumerate(groups, 1):
-        plain = _NAME.fullmatch(group[0].flow) and group[0].flow not in named
-        named[group[0].flow if plain else f"c{number}"] = tuple(group)
+        names = [group[0].flow, *(f"c{other}" for other in range(number, number + len(groups)))]
+        named[next(name for name in names if _NAME.fullmatch(name) and name not in named)] = tuple(group)
     return named
 
 

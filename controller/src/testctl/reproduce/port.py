@@ -21,6 +21,8 @@ _SHARE = 0.2
 """Their share of all pairs that the link spread."""
 _EXACT = 1e-4
 """Relative uncertainty of a rate, at least."""
+_DEEPEST = 2**19 - 1
+"""The largest threshold of a port, bytes."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _threshold(depth: Ints, unmarked: Bools, marked: Bools) -> tuple[int, int]:
     """Bytes between which the threshold lies, from which on the port marks; (0, 0): none explains all marks."""
     if not marked.any():
         return 0, 0
-    low, high = int(depth[unmarked].max(initial=-1)) + 1, int(depth[marked].min())
+    low, high = int(depth[unmarked].max(initial=-1)) + 1, min(int(depth[marked].min()), _DEEPEST)
     return (low, high) if low <= high else (0, 0)
 
 
