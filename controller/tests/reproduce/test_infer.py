@@ -60,6 +60,18 @@ def test_packets_that_do_not_wait_tell_no_rate() -> None:
     assert "switch:receiver.rate" not in values(infer(path.records()))
 
 
+@pytest.mark.parametrize("every_us", [20e3, 300e6])
+def test_the_pace_of_the_application_is_no_rate(every_us: float) -> None:
+    """Packets that come 0 to 30 us late have waited for nothing."""
+    path = Path(late={number: number * 7 % 31 for number in range(40)})
+    for number in range(40):
+        path.data(20_000 + number * every_us, number * 100, (number + 1) * 100)
+        path.acked(40_000 + number * every_us, (number + 1) * 100)
+    got = values(infer(path.records()))
+    assert "switch:receiver.rate" not in got
+    assert got["switch.delay"].startswith("5")
+
+
 def test_lost_packets_are_actions_by_number() -> None:
     path = Path(drop=(4, 5, 25))
     whole(path)
@@ -124,6 +136,14 @@ def test_late_and_doubled_packets() -> None:
     got = values(infer(whole(Path(late={3: 2_500.0}, twice=(7,))).records()))
     assert got["switch.fate"] == "delay data 4 of f by 2.5ms, first; duplicate data 8 of f, first"
     assert got["switch:receiver.rate"] == "12mbit"
+
+
+def test_late_packets_that_no_plan_has_are_said() -> None:
+    path = Path(mbit=120, late={3: 5_500_000.0} | {number: 2_500 + number for number in range(10, 1200, 3)})
+    path.burst(path.begins_us, 0, 1200)
+    inferred = infer(path.records())
+    values(inferred)
+    assert any("packets that came late by 142 other times" in text for text in inferred.unknown)
 
 
 def test_pauses_are_a_schedule() -> None:

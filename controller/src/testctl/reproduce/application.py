@@ -197,7 +197,8 @@ def _prompt(packets: dict[str, Array], carries: Array, ours: Array) -> tuple[flo
     share = float((waits[counted] <= at_once).mean()) if counted.any() else None
     if share is not None and share < PACED:  # where pacing is slow nothing is in flight between two packets
         apart = np.diff(times[carries])
-        at_once = max(float(PAUSE_NS), 4 * float(np.percentile(apart[apart > at_once], 90)))
+        slow = apart[apart > at_once]
+        at_once = max(float(PAUSE_NS), 4 * float(np.percentile(slow, 90)) if len(slow) else 0.0)
     return at_once, share
 
 

@@ -73,8 +73,12 @@ def _of(
     if what == "data":
         add("mark", link.marked & of_conn, "marks")
     late = link.late_ns * of_conn
-    for by_ns in np.unique(late[late > 0]):
+    times = np.unique(late[late > 0])
+    held = times[times <= fate.MAX_HOLD_NS - _EXACT_NS][: fate.MAX_ROWS]
+    for by_ns in held:
         add("delay", late == by_ns, "late packets", roundest(int(by_ns) - _EXACT_NS, int(by_ns) + _EXACT_NS))
+    if more := len(times) - len(held):
+        unknown.append(f"{name}: packets that came late by {more} other times than a plan can have")
     add("duplicate", link.doubled & of_conn, "doubled packets")
     return made
 

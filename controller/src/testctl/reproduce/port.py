@@ -79,10 +79,12 @@ def link_of(way: Way, back: Way) -> Link:
 
 def _rate(way: Way) -> tuple[int | None, int]:
     """(bit/s, pairs of packets): the most frequent size / time between the arrivals of two packets that came further
-    apart than they were sent."""
+    apart than they were sent, the second one late by half of that time at least."""
     rows = np.flatnonzero(way.got_ns >= 0)
     sent, got = np.diff(way.sent_ns[rows]), np.diff(way.got_ns[rows])
-    spread = (got > sent) & (got > 1) & (way.length[rows[1:]] > 0)
+    took = way.got_ns[rows] - way.sent_ns[rows]
+    waited = 2 * (took - took.min(initial=2**62))[1:] >= got
+    spread = (got > sent) & (got > 1) & (way.length[rows[1:]] > 0) & waited
     return _most(way.wire[rows[1:]][spread] * 8e9 / got[spread])
 
 
