@@ -71,7 +71,7 @@ def pair(cc: str = "cubic", delay: str = "5us", offload: str = "off", mtu: str =
 
 def run(text: str, where: Path, *parameters: str) -> PointResult:
     points = load_plan(text.encode()).points
-    lab = replace(LabTestbed.for_points(points), parameters=parameters)
+    lab = replace(LabTestbed.for_points(points, commands=True), parameters=parameters)
     return measure(lab, points[0], where, keep_captures=False)
 
 
@@ -187,6 +187,24 @@ def test_why_one_kernel_can_not_go_on_is_the_points_reason(tmp_path: Path) -> No
         "broken",
         "agent sender: iperf3 client: duration: want whole seconds; got 40000000 ns",
     )
+
+
+def test_an_idle_kernel_says_so_when_all_have_joined(tmp_path: Path) -> None:
+    """Each program whose standard error is closed takes 1 us of the time before, of the kernel that it is in."""
+    text = """
+topology: {star: {hosts: 3}}
+flows: {page: h1 -> h2, bulk: h1 -> h2}
+groups: {busy: [h1, h2, switch]}
+tuples:
+  - [switch, delay, 1ms]
+  - [busy, partition, busy]
+  - [h3, partition, own]
+  - [page, generator, command]
+  - [page, client, "true"]
+  - [page, server, "sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 50 2>&- & done; exec python3 -m http.server {server_port}'"]
+  - [bulk, bytes, 10kB]
+"""
+    assert of(run(text, tmp_path)).packets.num_rows > 0
 
 
 def with_part_of_a_second(spec: PointSpec) -> PointSpec:
