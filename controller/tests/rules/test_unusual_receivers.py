@@ -96,6 +96,18 @@ def test_data_beyond_a_window_that_was_taken_back_is_dropped(start: int, count: 
     assert found("info-counts", text, samples=sample(**taken, bytes_received=1000, rcv_ooopack=0)).count == count
 
 
+@pytest.mark.parametrize(("host", "name", "count"), [("b", "segs_in", 0), ("b", "segs_out", 1), ("-", "segs_in", 1)])
+def test_how_many_segments_came_is_not_known_where_the_peer_heard_of_a_smaller_mtu(
+    host: str, name: str, count: int
+) -> None:
+    """GRO merges what it sends then, and a capture shows the segments of the MSS that the connection began with."""
+    text = HELLO + "20000 a < A 0:1200 ack 0\n20000 a > A ack 1200\n"
+    taken = {"time_ns": 90_000_000, "state": 1, "segs_out": 3, "segs_in": 2, "data_segs_in": 1, "bytes_acked": 1}
+    more = sample(**taken | {name: taken[name] + 1}, bytes_received=1200, rcv_ooopack=0)
+    counters = {host: {"snmp": {"Icmp.InDestUnreachs": 1}}}
+    assert found("info-counts", text, samples=more, counters=counters).count == count
+
+
 @pytest.mark.parametrize(("ack", "undecided"), [(20000, False), (40000, True)])
 def test_a_rule_that_packets_in_the_backlog_break_is_undecided(ack: int, undecided: bool) -> None:
     """tcp_add_backlog(): TCP takes them later, several as one."""

@@ -20,18 +20,28 @@ def _start(trace: Trace) -> str:
     return "" if trace.from_syn.any() else "the capture begins within the connection"
 
 
+def peer(trace: Trace) -> str:
+    """The host at the other end; "": it is not known."""
+    requested = trace.records.point.flow(trace.flow)
+    return requested.ends[1 - trace.direction] if requested else ""
+
+
+def too_big(trace: Trace, host: str) -> str:
+    """The counter of ICMP that a host received, perhaps of a smaller path MTU; "": it received none."""
+    counted = trace.records.snmp(host)
+    return next((name for name in _TOO_BIG if counted.get(name)), "")
+
+
 def _mtu(trace: Trace) -> str:
-    counted = trace.records.snmp(trace.host)
-    icmp = [name for name in _TOO_BIG if counted.get(name)]
+    icmp = too_big(trace, trace.host)
     text = f"{trace.host} received ICMP, which the records lack, perhaps of a smaller path MTU"
-    return f"{text} ({icmp[0]})" if icmp else ""
+    return f"{text} ({icmp})" if icmp else ""
 
 
 def _reneges(trace: Trace) -> str:
-    requested = trace.records.point.flow(trace.flow)
-    peer = requested.ends[1 - trace.direction] if requested else ""
-    counted = trace.records.snmp(peer).get("TcpExt.OfoPruned")
-    return f"{peer} dropped what it had reported by SACK (TcpExt.OfoPruned)" if counted else ""
+    other = peer(trace)
+    counted = trace.records.snmp(other).get("TcpExt.OfoPruned")
+    return f"{other} dropped what it had reported by SACK (TcpExt.OfoPruned)" if counted else ""
 
 
 def _segments(trace: Trace) -> str:
