@@ -116,6 +116,10 @@ def test_linux_answers_empty_probes_at_most_twice_a_second() -> None:
     )
     assert found("window-probe-answered", talk.format(700000), host="b").count == 0
     assert found("window-probe-answered", talk.format(900000), host="b").count == 1
+    late = talk.replace("300000 b < A 999:999", "300000 b < A 500:500").format(700000)
+    skipped = {"b": {"snmp": {"TcpExt.TCPACKSkippedSeq": 1}}}
+    assert found("window-probe-answered", late, host="b").count == 1
+    assert found("window-probe-answered", late, host="b", counters=skipped).count == 0
 
 
 def test_a_receiver_must_avoid_silly_windows() -> None:

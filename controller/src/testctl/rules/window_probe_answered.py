@@ -31,7 +31,10 @@ def check(trace: Trace) -> Found:
     if not broken.any():
         return NOTHING
     limit = int(trace.settings.get("net.ipv4.tcp_invalid_ratelimit", 500)) * 1_000_000
-    last = trace.latest(known & empty & ~broken)
+    # Where the kernel counted such, any packet below the window, which came late, may have been the one answered.
+    skipped = trace.records.snmp(trace.host).get("TcpExt.TCPACKSkippedSeq")
+    below = trace.pure_ack & (trace["seq"] < trace.rcv_nxt) if skipped else empty
+    last = trace.latest(known & below & ~broken)
     limited = empty & (last >= 0) & (trace["time_ns"] - trace["time_ns"][last] <= limit)
     return where(
         broken & ~limited,
