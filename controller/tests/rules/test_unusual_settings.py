@@ -254,6 +254,15 @@ def test_what_was_sent_again_shows_a_loss_only_after_the_shortest_rtt(sacked: in
     assert violations("fast-retransmit", f"{text}480000 a > A 1000:2000 ack 0 ts 1480/5245\n") == count
 
 
+@pytest.mark.parametrize(("sack", "count"), [(" sack 4000:5000", 0), ("", 1)])
+def test_a_sack_measures_the_rtt_where_what_is_acknowledged_was_sent_again(sack: str, count: int) -> None:
+    """tcp_ack_update_rtt(): ACKs were lost, and what was sent once seems to have taken 240 ms."""
+    text = FLIGHT + f"215000 a > A 0:1000 ack 0\n250000 a < A ack 1000{sack}\n" + burst(255_000, 1, 8)
+    text += "270000 a < A ack 9000\n280000 a > A 9000:10000 ack 0\n290000 a < A ack 10000\n"
+    text += "300000 a > A 10000:11000 ack 0\n1000000 a > A 10000:11000 ack 0\n"
+    assert violations("rto-restored", text) == count
+
+
 @pytest.mark.parametrize(("state", "count"), [("loss", 1), ("disorder", 0)])
 def test_a_timeout_that_was_taken_back_is_answered_no_more(state: str, count: int) -> None:
     line = FRTO.splitlines()[3]

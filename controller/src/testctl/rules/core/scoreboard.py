@@ -327,6 +327,12 @@ class Scoreboard:
         return np.maximum(self.trace.highest(self.samples, self.samples >= 0), 0)
 
     @cached_property
+    def rtt_of_any(self) -> Ints:
+        """Likewise, with SACKs of what was sent once in an ACK of what was sent again (tcp_ack_update_rtt())."""
+        shown = self._sampled(np.minimum, karn=False)
+        return np.maximum(self.trace.highest(shown, shown >= 0), 0)
+
+    @cached_property
     def rtt_echoed(self) -> Ints:
         """The longest RTT that timestamps showed, in ns; 0: none yet."""
         return np.maximum(self.trace.highest(self._echoes, self._echoes >= 0), 0)
@@ -341,11 +347,12 @@ class Scoreboard:
         shows &= (first >= 0) & (first < np.arange(len(trace)))
         return np.where(shows, time - time[np.maximum(first, 0)], -1)
 
-    def _sampled(self, better: np.ufunc) -> Ints:
-        _, ack, row, times = self._pieces
+    def _sampled(self, better: np.ufunc, *, karn: bool = True) -> Ints:
+        piece, ack, row, times = self._pieces
         again = np.append(self._of_resent, np.False_)
         again[ack[times > 1]] = True
-        once = ~again[ack]
+        sacked = self.edges[piece] >= (self.trace["ack"] + self.trace.apart)[ack]
+        once = ~again[ack] if karn else (times == 1) & (~again[ack] | sacked)
         count = len(self.trace)
         first = self._by_ack(row[once], ack[once], count if better is np.minimum else -1, better)
         some = (first >= 0) & (first < count)
