@@ -20,9 +20,10 @@ from controller.tests.support.synthetic import bulk, write_point
 LATENCIES = ("latency_mean_us", "latency_p99_us", "latency_p50_us")
 
 
-def values(where: Path, ahead_ns: int, clocks: dict[str, Any] | None) -> dict[str, Number]:
-    """Metrics of a flow of 5 ms latency whose receiver's clock is ahead by so much."""
+def values(where: Path, ahead_ns: int, clocks: dict[str, Any] | None, arrive: slice = slice(None)) -> dict[str, Number]:
+    """Metrics of a flow of 5 ms latency whose receiver's clock is ahead by so much; arrive: what its capture has."""
     captures = bulk(2000, rate_bps=1e9)
+    captures["receiver"] = {name: column[arrive].copy() for name, column in captures["receiver"].items()}
     captures["receiver"]["time_ns"] += ahead_ns
     write_point(where, captures)
     if clocks is not None:
@@ -52,6 +53,14 @@ def test_the_offset_is_taken_off(tmp_path: Path, ahead_ns: int) -> None:
     assert [found[name] for name in LATENCIES] == [5000.0] * 3
     assert (found["clock_offset_ns"], found["clock_error_ns"]) == (ahead_ns, 20_000)
     assert found["packets_lost"] == 0
+
+
+@pytest.mark.parametrize("arrive", [slice(-600), slice(-2400)])
+def test_which_packets_were_under_way_at_the_end_is_seen_by_one_clock(tmp_path: Path, arrive: slice) -> None:
+    one = values(tmp_path / "one", 0, None, arrive)
+    for ahead_ns in (50_000_000, -50_000_000):
+        two = values(tmp_path / str(ahead_ns), ahead_ns, clocks(ahead_ns, 20_000), arrive)
+        assert (two["packets_lost"], two["loss_rate"]) == (one["packets_lost"], one["loss_rate"])
 
 
 def test_arrivals_before_departures_are_matched_within_the_error(tmp_path: Path) -> None:

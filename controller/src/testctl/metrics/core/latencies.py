@@ -45,8 +45,9 @@ def lost_packets(flow: FlowView) -> Bools:
     missing = packets.arrival < 0
     if "receiver" not in of_flow(flow.records, flow.name):
         return np.zeros(len(missing), np.bool_)
-    left, latency = latencies(flow)
+    (left, latency), clocks = latencies(flow), apart(flow)
     last = max((int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows)), default=0)
+    last -= clocks.offset_ns if clocks is not None else 0
     sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
     delivered = int(left.max()) if len(left) else 0
     rows = np.flatnonzero(missing)
