@@ -273,6 +273,22 @@ def test_damaged_records_are_named(tmp_path: Path, damage: str) -> None:
         Records.load(tmp_path / "records")
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{}", "want counters; it is not there"),
+        ('{"counters": {"sender": 3}, "notes": []}', "want an object at counters.sender; got 3"),
+        ('{"counters": {"sender": {"snmp": {"Tcp.InSegs": "x"}}}, "notes": []}', "Tcp.InSegs"),
+        ('{"counters": {}, "notes": [3]}', "want a text at notes.0.; got 3"),
+    ],
+)
+def test_records_of_another_shape_are_refused_with_the_place(tmp_path: Path, text: str, why: str) -> None:
+    save(load_raw(write_point(tmp_path, bulk(10))), tmp_path / "records")
+    (tmp_path / "records" / "records.json").write_text(text)
+    with pytest.raises(RecordsError, match=rf"records\.json: .*{why}"):
+        Records.load(tmp_path / "records")
+
+
 def test_missing_outcome_is_named(tmp_path: Path) -> None:
     write_point(tmp_path, bulk(10))
     (tmp_path / "raw" / "outcome.json").unlink()

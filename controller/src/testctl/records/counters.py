@@ -13,6 +13,8 @@ from testctl_agent.wire.results import COUNTERS_FILE, P4_STATE_FILE
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
 
+COUNTED = {**COUNTERS_FILE, "program?": P4_STATE_FILE}
+"""What read_counters returns of an entity."""
 _LEVELS = ("backlog", "qlen")  # a state, not a count: the value after
 _NAMES = ("device", "kind", "handle", "parent")
 

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from testctl_agent.spec import fate
-from testctl_agent.spec.untrusted import loads
+from testctl_agent.spec.untrusted import Named, loads, misfit
 
 from testctl.core.outcome import Outcome
 from testctl.core.point import PointSpec, is_background
-from testctl.records.counters import read_counters
+from testctl.records.counters import COUNTED, read_counters
 from testctl.records.digest import digest_of
 from testctl.records.errors import RecordsError
 from testctl.records.files import find_file, read_object
@@ -191,7 +191,9 @@ class Records:
 
         Raises RecordsError when something is missing or of another schema.
         """
-        documents = read_object(directory / "records.json")
+        documents = read_object(path := directory / "records.json")
+        if why := misfit(documents, {"counters": Named(COUNTED), "notes": [str]}):
+            raise RecordsError(path, why)
         tables = {name: _table(directory / f"{name}.parquet", schema) for name, schema in _TABLES}
         for name, schema in _OPTIONAL:
             if (path := directory / f"{name}.parquet").exists():
