@@ -95,6 +95,28 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_size_after_the_list(
     assert "46 packets of TCP take 29.9 kB of memory to analyse; this machine has 0 B free" in error
 
 
+def test_with_json_the_list_of_what_does_not_fit_into_memory_is_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("testctl.analyse.run.free_mb", lambda: 0)
+    assert called(monkeypatch, "analyse", w.write(tmp_path / "x", WHOLE), "--json") == 3
+    (entry,) = json.loads(capsys.readouterr().out)["connections"]
+    assert (entry["name"], entry["up"], entry["stalled_s"]) == ("10.0.0.1:40000-10.0.0.2:80", 20_000, None)
+
+
+def test_all_lines_fit_into_80_columns_and_one_packet_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = [replace(s, total=65535) if s.length else s for s in w.conversation()]
+    assert called(monkeypatch, "analyse", w.write(tmp_path / "x", w.pcap(whole)), "--out", tmp_path / "run") == 1
+    text = capsys.readouterr().out.partition("\nreport")[0]
+    assert "breaks a MUST of an RFC: " in text
+    assert max(map(len, text.splitlines())) <= 80
+    one = w.write(tmp_path / "one", w.pcap(whole[:1]))
+    assert called(monkeypatch, "analyse", one, "--out", tmp_path / "one-run") == 0
+    assert capsys.readouterr().out.startswith("1 connection, 1 packet of TCP\n")
+
+
 def test_a_capture_becomes_a_run_that_the_library_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from testctl.results import RunPoint
 from testctl.rules import rules
 
 SHOWN = 10
+WIDTH = 80
 _PAUSE = "application"
 """The cause of a stall in which the application had nothing to send."""
 _LEVELS = {"MUST": "a MUST of an RFC", "SHOULD": "a SHOULD", "Linux": "what Linux does"}
@@ -149,7 +151,9 @@ def lines(entries: Sequence[Listed], shown: int = SHOWN) -> list[str]:
     """The list for a terminal."""
     made = []
     for entry in entries[:shown]:
-        made += [entry.name, f"    {_size(entry)}", *(f"    {text}" for text in _troubles(entry))]
+        made.append(entry.name)
+        for text in (_size(entry), *_troubles(entry)):
+            made += wrap(text, WIDTH, initial_indent=4 * " ", subsequent_indent=6 * " ", break_on_hyphens=False)
     if more := len(entries) - shown:
         made += [f"… and {more} more flow{'s' if more > 1 else ''}"] if more > 0 else []
     return made

@@ -15,6 +15,7 @@ from testctl_agent.spec.errors import PlanError, TestbedError
 
 from testctl.cli.exit_code import exit_code
 from testctl.cli.options import AsJson, Results
+from testctl.core.words import counted
 from testctl.system.temporary import temporary
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from testctl.analyse import Chosen
     from testctl.analyse.ends import At
+    from testctl.analyse.listing import Listed
     from testctl.results import Run, RunWriter
 
-WIDTH = 80
 Captured = Annotated[
     Literal["client", "server", "between"] | None,
     typer.Option("--at", help="where the (first) capture was made, if it does not show that"),
@@ -58,28 +59,39 @@ def analyse(
     def writer(need: int) -> RunWriter:
         return RunWriter.create_at(out, need=need) if out else RunWriter.create(results, "capture", need=need)
 
-    run, chosen = analysed(files, at, only or (), writer)
+    def print_entries(entries: Sequence[Listed], document: dict[str, str]) -> None:
+        if as_json:
+            print(json.dumps(document | {"connections": [entry.to_json() for entry in entries]}, indent=1))
+        else:
+            print("\n".join(lines(entries)))
+
+    run, chosen = analysed(files, at, only or (), writer, lambda chosen: print_entries(listed(chosen), {}))
     (point,) = run.points
-    entries = listed(chosen, point)
-    if as_json:
-        document = {"run": str(run.path), "point": point.id, "verdict": point.verdict, "reason": point.reason}
-        print(json.dumps(document | {"connections": [entry.to_json() for entry in entries]}, indent=1))
-    else:
+    if not as_json:
         _print_head(chosen, point.reason.split("; ") if point.reason else [])
-        print("\n".join(lines(entries)))
+    document = {"run": str(run.path), "point": point.id, "verdict": point.verdict, "reason": point.reason}
+    print_entries(listed(chosen, point), document)
+    if not as_json:
         print(f"\nreport  {run.path / 'report.html'}")
         print(f"more    testctl show {run.path} {point.id[:8]}")
     sys.exit(exit_code(run))
 
 
 def analysed(
-    files: list[Path], at: At | None, only: Sequence[str], writer: Callable[[int], RunWriter]
+    files: list[Path],
+    at: At | None,
+    only: Sequence[str],
+    writer: Callable[[int], RunWriter],
+    too_large: Callable[[Chosen], None] = lambda chosen: None,
 ) -> tuple[Run, Chosen]:
     """The run with one point that a capture becomes, and its connections.
 
-    writer: from the bytes that it needs on the disk.  Raises PlanError, TestbedError (too little memory).
+    writer: from the bytes that it needs on the disk
+    too_large: is called with the connections for which there is too little memory
+
+    Raises PlanError, TestbedError (too little memory).
     """
-    from testctl.analyse import analyse_files, check_memory, choose, lines, listed, need_bytes, scan
+    from testctl.analyse import analyse_files, check_memory, choose, need_bytes, scan
     from testctl.records.errors import RecordsError
 
     if wrong := [file for file in files if not str(file).isprintable()]:
@@ -90,7 +102,7 @@ def analysed(
             try:
                 check_memory(chosen, files)
             except TestbedError:
-                print("\n".join(lines(listed(chosen))))
+                too_large(chosen)
                 raise
             return analyse_files(files, writer(need_bytes(chosen)), chosen, _command(files, at, only)), chosen
     except RecordsError as error:
@@ -98,8 +110,10 @@ def analysed(
 
 
 def _print_head(chosen: Chosen, notes: list[str]) -> None:
+    from testctl.analyse.listing import WIDTH
+
     count = sum(len(flow.members) for flow in chosen.flows)
-    print(f"{count} connection{'s' if count > 1 else ''}, {chosen.packets} packets of TCP")
+    print(f"{counted(count, 'connection')}, {counted(chosen.packets, 'packet of TCP')}")
     for note in notes:
         print(textwrap.fill(note, WIDTH, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False))
     print()
