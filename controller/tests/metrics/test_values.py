@@ -208,6 +208,15 @@ def test_packets_under_way_at_the_end_are_not_lost(tmp_path: Path) -> None:
     assert got["packets_lost"] == 0
 
 
+def test_what_was_acknowledged_after_the_receivers_capture_ended_is_not_lost(tmp_path: Path) -> None:
+    captures = bulk(100)
+    captures["receiver"] = {name: column[:2] for name, column in captures["receiver"].items()}  # the handshake
+    assert values(tmp_path / "answered", captures)["packets_lost"] == 0
+    unanswered = captures["sender"]["time_ns"] < captures["sender"]["time_ns"][2:102].min() + 9_000_000
+    captures["sender"] = {name: column[unanswered] for name, column in captures["sender"].items()}
+    assert values(tmp_path / "black hole", captures)["packets_lost"] == 100
+
+
 def test_merged_arrivals_have_the_latency_of_the_merged_packet(tmp_path: Path) -> None:
     talk = Conversation()
     for n in range(4):

@@ -39,7 +39,8 @@ def lost_packets(flow: FlowView) -> Bools:
     """Which entries of `wire(flow)` never arrived; none without a capture of the receiver.
 
     Packets that could still be under way when the receiver's capture ended are not counted: those
-    that left within four times the longest latency before its last packet.
+    that left within four times the longest latency before its last packet, or after it where it has no data and
+    data was acknowledged.
     """
     packets = wire(flow)
     missing = packets.arrival < 0
@@ -48,7 +49,9 @@ def lost_packets(flow: FlowView) -> Bools:
     (left, latency), clocks = latencies(flow), apart(flow)
     last = max((int(rows["time_ns"][-1]) for rows in (flow.into, flow.acks_out) if len(rows)), default=0)
     last -= clocks.offset_ns if clocks is not None else 0
-    sure = np.iinfo(np.int64).max if not len(left) else last - 4 * int(latency.max())
+    if not len(left) and not (flow.acks_in["ack"] > 0).any():
+        return missing
+    sure = last - 4 * int(latency.max(initial=0))
     delivered = int(left.max()) if len(left) else 0
     rows = np.flatnonzero(missing)
     departed = flow.sent["time_ns"][packets.row[rows]]
