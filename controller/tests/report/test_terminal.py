@@ -7,6 +7,8 @@ import csv
 import dataclasses
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -306,6 +308,17 @@ def test_a_report_that_is_drawn_says_so_at_once_and_moves_a_bar() -> None:
     assert "2/2" in screen.getvalue()
     Drawing(0, Console(file=plain))
     assert plain.getvalue().count("drawing") == 1
+
+
+def test_a_report_that_is_interrupted_gives_the_terminal_its_cursor_back() -> None:
+    code = (
+        "from rich.console import Console; from testctl.report import Drawing\n"
+        "Drawing(2, Console(force_terminal=True, _environ={})).drawn('a')\n"
+        "raise KeyboardInterrupt"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
+    assert "drawing the report: 2 points" in printed
+    assert printed.rindex("\x1b[?25h") > printed.rindex("\x1b[?25l")
 
 
 def test_a_point_of_many_flows_has_one_number(run: Run) -> None:

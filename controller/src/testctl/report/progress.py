@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from testctl.charts.style import SHOWN_LOOKS
 from testctl.core.units import show_time
+from testctl.core.words import counted
 
 
 class Progress:
@@ -89,11 +91,12 @@ class Drawing:
         self._bar: Bar | None = None
         if total < 1:
             return
-        console.print(Text(f"drawing the report: {total} point{'s' if total > 1 else ''}"), highlight=False)
+        console.print(Text(f"drawing the report: {counted(total, 'point')}"), highlight=False)
         if console.is_terminal:
             self._bar = Bar(TextColumn("drawn"), BarColumn(), MofNCompleteColumn(), console=console, transient=True)
             self._task = self._bar.add_task("", total=total)
             self._bar.start()
+            atexit.register(self._bar.stop)  # after an interrupt the terminal has its cursor again
 
     def drawn(self, point: str) -> None:
         """One more is drawn; the bar goes with the last."""
