@@ -125,6 +125,15 @@ def test_80_columns_show_what_was_asked_with_units(tmp_path: Path) -> None:
     assert all(name in parts or any(name.startswith(part) and len(part) > 10 for part in parts) for name in names)
 
 
+def test_names_of_a_foreign_run_are_text(tmp_path: Path) -> None:
+    runs = [
+        write_run(tmp_path / name, [replace(POINT, metrics={"[/a]": value})]) for name, value in (("a", 1), ("b", 2))
+    ]
+    printed = StringIO()
+    print_comparison(compare_runs(*runs), Console(file=printed, width=80))
+    assert " bulk  [/a]    1" in printed.getvalue()
+
+
 def test_the_first_packet_that_differs_is_named(tmp_path: Path) -> None:
     a = write_run(tmp_path / "a", [replace(POINT, packets=[{"tsval": 7}, {"flow": "other"}, {"seq": 5}, {"seq": 9}])])
     b = write_run(tmp_path / "b", [replace(POINT, packets=[{"tsval": 8}, {"flow": "other"}, {"seq": 6, "ecn": 3}, {}])])

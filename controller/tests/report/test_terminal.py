@@ -14,10 +14,11 @@ from typing import Literal
 
 import pytest
 from rich.console import Console
-from testctl.report import Drawing, Progress, print_summary
+from testctl.report import Drawing, Progress, print_plots, print_point, print_summary
 from testctl.report.metrics import one_number
 from testctl.report.plain_points import write_csv
 from testctl.report.run_page import Found, run_page
+from testctl.report.sweep_choice import sweeps_of_run
 from testctl.report.terminal import MANY
 from testctl.results import Run
 
@@ -308,6 +309,26 @@ def test_a_report_that_is_drawn_says_so_at_once_and_moves_a_bar() -> None:
     assert "2/2" in screen.getvalue()
     Drawing(0, Console(file=plain))
     assert plain.getvalue().count("drawing") == 1
+
+
+def test_names_of_a_foreign_run_are_text(run: Run) -> None:
+    points = tuple(
+        dataclasses.replace(
+            point,
+            tuples=(("[/e]", "[/p]", f"[/v]{place}"),),
+            metrics={"[/f]": {"[/m]": 1.0, "throughput_bps": 1e6 * place}},
+        )
+        for place, point in enumerate(run.points[:3])
+    )
+    foreign = dataclasses.replace(run, points=points)
+    text = shown(foreign, terminal=True, width=200)
+    assert all(name in text for name in ("[/p]", "[/v]0"))
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=200)
+    print_point(foreign, points[0], console)
+    assert all(name in out.getvalue() for name in ("[/e]", "[/p]", "[/v]0", "[/f]", "[/m]"))
+    print_plots(sweeps_of_run(foreign), console)
+    assert out.getvalue().count("[/v]0") > 1
 
 
 def test_a_report_that_is_interrupted_gives_the_terminal_its_cursor_back() -> None:

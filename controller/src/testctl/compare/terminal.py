@@ -106,7 +106,7 @@ def _print_cell(cell: JudgedCell, expected: Sequence[str], console: Console, eve
             "+".join(map(str, tested.counts)),
             text + (", two modes" if tested.modes else ""),
         )
-    console.print(table)
+    console.print(table, markup=False)
 
 
 def print_versions(versions: Sequence[tuple[str, str, str]], console: Console) -> None:
@@ -148,7 +148,7 @@ def _print_point(difference: Difference, expected: Sequence[str], console: Conso
             way = "" if move.direction == "other" else move.direction
             values = [value_words(move.metric, value) for value in (move.a, move.b)]
             table.add_row(move.flow, _folded(move.metric), *values, change_words(move.relative), way)
-        console.print(table)
+        console.print(table, markup=False)
     if len(shown) < len(ordered):
         say(console, f"  … and {len(ordered) - len(shown)} more metrics; --all prints them")
 

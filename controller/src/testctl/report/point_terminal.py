@@ -35,7 +35,7 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
         is_swept = len(values[entity, parameter]) > 1
         text = with_value(point, entity, parameter, value)
         table.add_row(*map(Text, (entity, parameter, text, "swept" if is_swept else "")))
-    console.print(table)
+    console.print(table, markup=False)
     for text in violation_lines(point):
         print_sentence(Text.assemble(("broke   ", "bold"), text), console)
     for text in lines([point]):
@@ -50,7 +50,7 @@ def print_point(run: Run, point: RunPoint, console: Console) -> None:
             table.add_column(str(flow), justify="right", overflow="fold")
         for name, *cells in found["rows"]:
             table.add_row(name, *(Text(cell["shown"]) for cell in cells))
-        console.print(table)
+        console.print(table, markup=False)
     place = from_here(run.path)
     for name, text in (
         ("took", f"{point.wall_s:.1f} s for {point.virtual_s:g} s of the point's own time"),

@@ -46,7 +46,7 @@ def print_plots(sweeps: Sequence[Sweep], console: Console) -> None:
     if not sweeps:
         console.print("no figure: no parameter is swept, or no point has a value")
     for index, sweep in enumerate(sweeps):
-        console.print(*([""] if index else []), plot(sweep, console.width), sep="\n")
+        console.print(*([""] if index else []), plot(sweep, console.width), sep="\n", markup=False)
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,9 @@ def print_summary(run: Run, console: Console, *, every: bool = False) -> None:
             print_sentence(Text.assemble(verdict_text(point.verdict), f"  {point.id[:8]}  {reason}"), console)
     slow = slowdown_table(run.points, console.width)
     if slow is not None:
-        console.print(slow)
+        console.print(slow, markup=False)
     for shown in declared(run):
-        console.print(Text(shown.title, style="bold"), _response(shown), sep="\n")
+        console.print(Text(shown.title, style="bold"), _response(shown), sep="\n", markup=False)
     for text in lines(run.points):
         print_sentence(Text.assemble(("fates   ", "bold"), text), console)
     for expectation in judged(run.summary, run.points, run.plan_text):
@@ -145,7 +145,7 @@ def _print_points(run: Run, listed: Sequence[RunPoint], console: Console) -> Non
     for row, point in enumerate(listed):
         of_name, of_number = ([Text(texts[row]) for _, texts in some] for some in (names, numbers))
         table.add_row(*of_name, verdict_text(point.verdict), *of_number)
-    console.print(table)
+    console.print(table, markup=False)
     if left_out:
         print_sentence(Text(f"not shown, the terminal is too narrow: {', '.join(left_out)}", style="dim"), console)
 
