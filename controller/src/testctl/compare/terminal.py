@@ -21,7 +21,7 @@ MAX_METRICS = 12
 """Metrics of a point that are printed, unless all are asked for; those that are worse come first."""
 MAX_POINTS = 20
 _LONGEST_VERSION = 60
-_LONGEST_NAME = 26
+_LONGEST_NAME = 22
 """Characters of a metric's name on one line, so that a table with values fits into 80."""
 
 
