@@ -184,6 +184,16 @@ def test_statistics_in_all_forms(tmp_path: Path) -> None:
     suite = checked_junit(junit(verdicts_of(judge_runs([a], [b]), "plan.yaml")))
     (failure,) = suite.findall("testcase/failure")
     assert "bulk throughput_bps: 1.0035 kb/s → 903.5 bit/s (-9.97 %, 95 %: " in str(failure.get("message"))
+    none, some = (
+        write_run(
+            tmp_path / str(n),
+            [replace(one, metrics={"drops": n + n * one.repeat}) for one in points(1)],
+            testbed="netns",
+        )
+        for n in (0, 9)
+    )
+    (worse,) = verdicts_of(judge_runs([none], [some]), "plan.yaml").cases
+    assert worse.findings[0].text.startswith("bulk drops: 0 → 40.5 (p 0.0")
     few = verdicts_of(judge_runs([write_run(tmp_path / "c", points(1)[:1], testbed="netns")], [a]), "plan.yaml")
     assert checked_junit(junit(few)).get("skipped") == "1"
     assert [r["level"] for r in checked_sarif(sarif(few))["results"]] == ["warning"]
@@ -237,10 +247,16 @@ def test_a_failure_has_the_place_of_its_expectation_and_the_metrics(tmp_path: Pa
     assert [place["region"]["startLine"] for place in places] == [12, 13]
     page = markdown(judged).splitlines()
     assert "**failed**: 1 pass, 1 fail" in page
-    assert "| fail | full | 1 of 2 | `plans/my plan.yaml:12` |" in page
+    assert "| fail | full | 1 of 2 | plans/my plan.yaml:12 |" in page
     table = page[page.index("| | point | cc | saturation | throughput | latency p99 |") :]
     assert table[2].startswith("| fail | `a1` | bbr | "), "failures first"
     assert " | 0.2 |" in table[2]
+
+
+def test_no_name_breaks_a_page(tmp_path: Path) -> None:
+    expected = [{"name": "~~a~~ &lt;", "metric": "jain", "verdict": "fail", "points": [], "at": "a`|b.yaml:12:5"}]
+    page = markdown(of_run(write_run(tmp_path / "a", [POINT], expectations=expected), "plan.yaml"))
+    assert r"| fail | \~\~a\~\~ \&lt; |  | a\`\|b.yaml:12 |" in page.splitlines()
 
 
 def test_each_expectation_that_fails_at_a_point_has_its_own_text_and_those_of_some_point_a_case(tmp_path: Path) -> None:

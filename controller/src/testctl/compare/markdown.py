@@ -47,6 +47,6 @@ def cell(text: str) -> str:
     """Text escaped for a table's cell, shortened where it is very long."""
     flat = " ".join(text.split())
     flat = flat if len(flat) <= LONGEST else flat[: LONGEST - 1] + "…"
-    for char in "\\|`*_<>[]":
+    for char in "\\|`*_~&<>[]":
         flat = flat.replace(char, f"\\{char}")
     return flat

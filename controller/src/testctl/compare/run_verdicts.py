@@ -116,4 +116,4 @@ def _place(e: ExpectationVerdict) -> Place | None:
 
 
 def _line(e: ExpectationVerdict) -> str:
-    return f"`{place.file}:{place.line}`" if (place := _place(e)) and place.line else ""
+    return cell(f"{place.file}:{place.line}") if (place := _place(e)) and place.line else ""

@@ -142,8 +142,9 @@ def _judged(judgement: Judgement) -> str:
     a, b = (value_words(judgement.metric, middle) for middle in judgement.tested.medians)
     interval = judgement.relative_interval
     ends = f", 95 %: {' to '.join(change_words(end) for end in interval)}" if interval else ""
+    change = f"{change_words(judgement.relative)}{ends}; ".lstrip("; ")  # from 0 there is no relative change
     counts: Sequence[int] = judgement.tested.counts
     return (
-        f"{judgement.flow} {judgement.metric}: {a} → {b} ({change_words(judgement.relative)}{ends};"
-        f" p {judgement.p_adjusted:.2g}, Cliff's delta {judgement.tested.effect:+.2f}, n {counts[0]}+{counts[1]})"
+        f"{judgement.flow} {judgement.metric}: {a} → {b} ({change}"
+        f"p {judgement.p_adjusted:.2g}, Cliff's delta {judgement.tested.effect:+.2f}, n {counts[0]}+{counts[1]})"
     )
