@@ -314,6 +314,12 @@ def test_an_address_without_a_plan_says_so(open_shown: Any, shown: Shown) -> Non
     assert page.get_by_role("alert").inner_text().startswith("The address names no plan.")
 
 
+def test_points_without_packets_are_not_called_the_same(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.at("#/compare?a={sweep}/{broken}&b={sweep}/{broken}"), "figures")
+    assert page.get_by_text("Neither has a digest: no packet was recorded.").count() == 1
+    assert page.get_by_text("every packet is the same").count() == 0
+
+
 def test_on_paper_a_figure_stands_with_its_title_and_nothing_is_to_be_pressed(open_shown: Any, shown: Shown) -> None:
     page = open_shown(shown.at("#/compare?a={two}/loss&b={two}/ack_owed"), "all")
     page.set_viewport_size({"width": 700, "height": 900})

@@ -23,7 +23,8 @@ export const showComparison = async (place, now, ready) => {
   place.append(make("h1", {}, "Comparison"), make("div", { class: "columns" }, ...columns.map(({ run, page, label }) => make("p", {},
     make("strong", {}, `${label}: `), make("a", { href: route(["run", run, "point", page.id]) }, page.id), " ", badge(page.verdict, all), make("br"), make("span", { class: "note" }, `${page.name}, of ${run}`)))));
   place.lastChild.style.setProperty("--columns", 2);
-  place.append(make("p", { class: "note" }, pages[0].digest === pages[1].digest ? "Both have the same digest: every packet is the same." : "Their digests are different."));
+  place.append(make("p", { class: "note" }, pages[0].digest !== pages[1].digest ? "Their digests are different."
+    : pages[0].digest ? "Both have the same digest: every packet is the same." : "Neither has a digest: no packet was recorded."));
   const [{ run, point }, other] = columns;
   const runs = run !== other.run && pages[0].digest !== pages[1].digest;
   const first = runs ? await ask(["runs", run, "points", point, "difference"], { run: other.run, point: other.point }) : {};
