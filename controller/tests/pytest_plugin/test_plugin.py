@@ -176,6 +176,15 @@ def test_the_runs_of_two_plans_are_below_one_directory(pytester: pytest.Pytester
     assert [load_run(pytester.path / "out" / name).summary["plan"] for name in ("one", "two")] == ["one", "two"]
 
 
+def test_plans_of_one_name_have_no_directory_below_another(pytester: pytest.Pytester) -> None:
+    plan = write(pytester)
+    (pytester.path / "below").mkdir()
+    shutil.copy(plan, pytester.path / "below" / plan.name)
+    result = here(pytester, "--plan", "two.yaml", "--plan", "below/two.yaml", "--testctl-out", "out")
+    result.stderr.fnmatch_lines(["ERROR: */below/two.yaml: want plans of different names; */two.yaml is named two too"])
+    assert not (pytester.path / "out").exists()
+
+
 @pytest.mark.lab
 def test_the_smallest_plan_from_another_directory(pytester: pytest.Pytester) -> None:
     """plans/one_flow.yaml by its path; one that can't be judged is an error; what is not selected is not run."""

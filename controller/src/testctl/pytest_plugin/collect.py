@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from testctl_agent.spec.errors import TestctlError
+from testctl_agent.spec.errors import PlanError, TestctlError
 
 from testctl.compare.run_verdicts import metric_properties
 from testctl.core.words import counted
@@ -29,6 +29,7 @@ from testctl.plan.subset import subset
 from testctl.pytest_plugin.lazy_run import SharedRun
 from testctl.report.metrics import metric_texts
 from testctl.results import IN_PROGRESS, RunPoint, RunWriter
+from testctl.results.layout import same_names
 from testctl.results.reader import load_points
 from testctl.results.work import WORK, begin_work, clear_work
 from testctl.testbeds.choose import find
@@ -50,6 +51,8 @@ class PlanSession:
         self._writers: dict[Path, RunWriter] = {}
         try:
             find(self._testbed)
+            if config.getoption("testctl_out") and (wrong := same_names(list(self._files()))):
+                raise PlanError("\n".join(wrong))
             self.plans = {path: self._load(path) for path in self._files()}
             self._runs = self._open()
         except TestctlError as error:
