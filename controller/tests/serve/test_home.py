@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,12 @@ from typing import Any
 
 import pytest
 from testctl.report.night import NOT_HERE
+from testctl.serve import listing
 from testctl.serve.home import Home, worst
 from testctl.serve.listing import Unknown
 from testctl.serve.plans import Plans
 from testctl.serve.runs import Runs
+from testctl.serve.trend import Trends
 from testctl_agent.spec.errors import PlanError
 
 from controller.tests.serve.conftest import make_run
@@ -100,6 +104,24 @@ def test_a_real_clock_has_other_digests_each_time(tmp_path: Path, made: Made) ->
     assert Home(Runs(tmp_path)).since(second.name)["text"] == "1 new failure"
     third = made(3, other=True, testbed="netns")
     assert Home(Runs(tmp_path)).since(third.name)["text"] == "no other verdict"
+
+
+def test_a_run_that_is_removed_takes_nothing_else_away(
+    tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = map(made, (1, 2, 3))
+    runs = Runs(tmp_path)
+    home, listed = Home(runs), runs.lines()
+    home.lists()
+    shutil.rmtree(second)
+    assert home.since(third.name)["since"] == first.name
+    monkeypatch.setattr(runs, "lines", lambda: listed)  # it goes while an answer is made
+    plan = Plans(runs).page("two", "throughput_bps", "")
+    assert [run["name"] for run in plan["runs"]] == [first.name, third.name]
+    kind = listing._kind
+    monkeypatch.setattr(listing, "_kind", lambda path: stat.S_IFDIR if path.name == "points" else kind(path))
+    trend = Trends(runs).trend("loss", "throughput_bps", "")
+    assert [run["name"] for run in trend["runs"]] == [first.name, third.name]
 
 
 def test_a_run_is_compared_with_one_of_the_same_set(tmp_path: Path, made: Made) -> None:

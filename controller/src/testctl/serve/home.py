@@ -88,9 +88,12 @@ class Home:
         A nightly run is compared with the nightly run before it, as it was made; another with the newest one before it
         that has the same --set and --without.  Raises Unknown, PlanError.
         """
-        shown = self._shown
-        if not any(line["name"] == run for line in shown):
-            shown = self._runs.lines()
+        try:
+            return self._since(run, self._shown)
+        except PlanError:  # what is listed is old: it has not this run, or one that was removed
+            return self._since(run, self._runs.lines())
+
+    def _since(self, run: str, shown: Sequence[Line]) -> dict[str, Any]:
         at = next((i for i, line in enumerate(shown) if line["name"] == run and line["state"] == "complete"), None)
         if at is None:
             raise Unknown(f"no complete run here is named {run[:100]!r}")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +54,11 @@ class Plans:
         lines = [line for line in self._runs.lines() if line["plan"] == plan]
         if not lines:
             raise Unknown(f"no run here is of a plan {plan[:100]!r}")
-        shown = lines[:RUNS][::-1]
-        seen = [self._look(str(line["name"]), metric, flow) for line in shown]
+        there = []
+        for line in lines[:RUNS][::-1]:
+            with suppress(Unknown):  # it was removed since it was listed
+                there.append((line, self._look(str(line["name"]), metric, flow)))
+        shown, seen = [line for line, _ in there], [run for _, run in there]
         names = {point: one[0] for run in seen for point, one in run.points.items()}
         order = dict.fromkeys(point for run in reversed(seen) for point in run.points)
         exact = all(line["exact"] for line in shown)

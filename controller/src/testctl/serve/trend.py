@@ -65,10 +65,8 @@ class Trends:
         }
 
     def _point(self, run: Path, point: str) -> Any:
-        place = listing.points(run).get(point)
-        if place is None:
-            return None
         try:
-            return self._read.get(place, stamp(place), lambda: point_of(place))
+            place = listing.points(run).get(point)
+            return place and self._read.get(place, stamp(place), lambda: point_of(place))
         except TestctlError:
             return None
