@@ -314,6 +314,19 @@ def test_an_address_without_a_plan_says_so(open_shown: Any, shown: Shown) -> Non
     assert page.get_by_role("alert").inner_text().startswith("The address names no plan.")
 
 
+def test_a_point_says_whose_time_it_took_and_whose_packets_are_listed(open_shown: Any, shown: Shown) -> None:
+    page = open_shown(shown.at("#/run/{flows}/point/all_instruments?from=0&to=2000000"), "figures")
+    page.get_by_text("What was asked, and files").click()
+    assert page.get_by_text(" of the point's own time").is_visible(), "it is virtual in the lab alone"
+    page.get_by_text("Packets in this time").click()
+    lane = page.get_by_label("connection").input_value()
+    page.get_by_text(f"in all of {lane}.").wait_for()
+    page.goto(shown.at("#/run/{sweep}/point/{broken}"))
+    page.get_by_text("No packets were recorded").wait_for()
+    page.get_by_text("What was asked, and files").click()
+    assert page.locator("main dt").all_inner_texts() == ["Took"], "it has no digest"
+
+
 def test_points_without_packets_are_not_called_the_same(open_shown: Any, shown: Shown) -> None:
     page = open_shown(shown.at("#/compare?a={sweep}/{broken}&b={sweep}/{broken}"), "figures")
     assert page.get_by_text("Neither has a digest: no packet was recorded.").count() == 1

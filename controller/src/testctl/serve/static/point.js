@@ -23,7 +23,7 @@ export const showPoint = async (place, now, ready) => {
     isExport() ? null : make("a", { href: route(["trend", page.id], { metric: "throughput_bps" }) }, "Trend over runs"),
     make("span", { class: "note" }, [page.packets ? `${many(page.packets, "packet")}, ${showTime(page.duration_ns)}` : "no packets", page.requests && many(page.requests, "request")].filter(Boolean).join("; "))));
   place.append(make("details", { class: "small" }, make("summary", {}, isExport() ? "What was asked" : "What was asked, and files"), tuples(page),
-    ...(isExport() ? [] : [make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`)]), facts([["Digest", make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of virtual time`]])));
+    ...(isExport() ? [] : [make("h2", {}, "Files"), fileTable(page.run, page.files, `points/${page.id}/`)]), facts([["Digest", page.digest && make("code", {}, page.digest)], ["Took", `${page.wall} for ${page.virtual} of the point's own time`]])));
 
   const requests = await requestFigures(page, run, id, all);
   if (!page.figures.length) {
@@ -104,7 +104,7 @@ const packetList = (column, board) => {
     try {
       const { rows, more } = await ask(["runs", column.run, "points", column.point, "packets"], { from, to, lane: column.lanes[0] });
       if (mine !== turn) return;
-      note.textContent = more ? `The first ${rows.length} are listed.` : `${rows.length} in all.`;
+      note.textContent = more ? `The first ${rows.length} of ${column.lanes[0]} are listed.` : `${rows.length} in all of ${column.lanes[0]}.`;
       body.replaceChildren(table(["time", "where", "way", "data", "ACK", "flags", "notes"], rows.map((row) => make("tr", {},
         make("td", { class: "number" }, at(row.time_ns)), ...[row.where, row.way, row.data, row.ack, row.flags, row.notes].map((text) => make("td", {}, text))))));
     } catch (error) { body.replaceChildren(troubled(error.message)); }
