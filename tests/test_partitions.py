@@ -201,7 +201,7 @@ tuples:
   - [h3, partition, own]
   - [page, generator, command]
   - [page, client, "true"]
-  - [page, server, "sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 50 2>&- & done; exec python3 -m http.server {server_port}'"]
+  - [page, server, "sh -c 'for i in $(seq 9); do sleep 50 2>&- & done; exec python3 -m http.server {server_port}'"]
   - [bulk, bytes, 10kB]
 """
     assert of(run(text, tmp_path)).packets.num_rows > 0

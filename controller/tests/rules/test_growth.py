@@ -201,7 +201,9 @@ def test_the_window_is_reduced_once_in_a_round_trip(una: int, state: str, count:
     assert violations("reduction-once", FIRST, trace=SENT + first + second) == count
 
 
-@pytest.mark.parametrize(("cc", "state", "count"), [("westwood", "open", 0), ("westwood", "cwr", 1), ("reno", "open", 1)])
+@pytest.mark.parametrize(
+    ("cc", "state", "count"), [("westwood", "open", 0), ("westwood", "cwr", 1), ("reno", "open", 1)]
+)
 def test_westwood_sets_ssthresh_when_a_reduction_ends(cc: str, state: str, count: int) -> None:
     """CA_EVENT_COMPLETE_CWR; the host's own queue had dropped what was sent, so that it is sent, and counts, anew."""
     first = "20000 send cwr una 0 nxt 9000 cwnd 10 ssthresh 5 pipe 5 prior 0 delivered 1\n"
