@@ -208,17 +208,6 @@ def test_before_data_comes_a_segment_of_the_buffer_is_kept_free(bytes_: int, wro
     assert not count("receive-reserve", FLIGHT, taken=taken, **large)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "scale", "bytes_", "wrong"),
-    [("6.1", 2, 97_304, 0), ("6.1", 2, 97_305, 1), ("6.1", -2, 31_769, 1), ("6.12", 2, 64_537, 1)],
-)
-def test_what_part_of_the_buffer_counts_was_a_sysctl_before(kernel: str, scale: int, bytes_: int, wrong: int) -> None:
-    """tcp_win_from_space(), until dfa2f0483360 (6.6)."""
-    taken = {"rcv_ssthresh": bytes_, "advmss": 1000}
-    settings: dict[str, Any] = {"kernel": kernel, "net.ipv4.tcp_adv_win_scale": scale}
-    assert count("receive-reserve", FLIGHT, taken=taken, **settings) == wrong
-
-
 AVOIDS = """
 10000 send open una 0 nxt 10000 cwnd 10 ssthresh 5 pipe 10 prior 9 delivered 1
 20000 ack open una 5000 nxt 10000 cwnd 10 ssthresh 5 pipe 5 prior 10 delivered 6

@@ -167,3 +167,14 @@ def test_a_host_may_take_more_than_it_had_offered() -> None:
     text += "30000 a < A 1000:3000 ack 0\n30000 a < A 3000:4000 ack 0\n"
     assert violations("ack-of-unsent", text + "30500 a > A ack 4000 win 1000\n") == 0
     assert violations("ack-of-unsent", text + "30500 a > A ack 4001 win 1000\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "bytes_", "count"),
+    [("6.1", 2, 97_304, 0), ("6.1", 2, 97_305, 1), ("6.1", -2, 31_769, 1), ("6.12", 2, 64_537, 1)],
+)
+def test_what_part_of_the_buffer_counts_was_a_sysctl_before(kernel: str, scale: int, bytes_: int, count: int) -> None:
+    """tcp_win_from_space(), until dfa2f0483360 (6.6)."""
+    settings = {"a": {"kernel": kernel, "net.ipv4.tcp_adv_win_scale": scale}}
+    taken = sample(time_ns=90_000_000, state=1, rcv_ssthresh=bytes_, advmss=1000)
+    assert found("receive-reserve", HELLO, settings=settings, samples=taken).count == count

@@ -28,7 +28,7 @@ def check(trace: Trace) -> Found:
     board = trace.board
     quiet = quiet_ns(trace)
     measured = trace.latest(board.samples >= 0) > trace.latest(timers(trace))
-    longest = np.maximum(board.rtt_of_any, board.rtt_echoed)
+    longest = np.maximum(board.rtt_max, board.rtt_echoed)
     floor = max(RTO_MIN_NS, sysctl(trace, "tcp_rto_min_us", 0) * 1000)
     most = np.maximum(5 * longest, longest + floor) + 2 * TICK_NS
     broken = board.by_timer & measured & (on_time(quiet) > most)

@@ -327,15 +327,11 @@ class Scoreboard:
         return np.maximum(self.trace.highest(self.samples, self.samples >= 0), 0)
 
     @cached_property
-    def rtt_of_any(self) -> Ints:
-        """Likewise, with SACKs of what was sent once in an ACK of what was sent again (tcp_ack_update_rtt())."""
-        shown = self._sampled(np.minimum, karn=False)
-        return np.maximum(self.trace.highest(shown, shown >= 0), 0)
-
-    @cached_property
     def rtt_echoed(self) -> Ints:
-        """The longest RTT that timestamps showed, in ns; 0: none yet."""
-        return np.maximum(self.trace.highest(self._echoes, self._echoes >= 0), 0)
+        """The longest RTT that ACKs of what was sent again showed, by their timestamps or by SACKs of what was sent
+        once (tcp_ack_update_rtt()), in ns; 0: none yet."""
+        shown = np.maximum(self._echoes, self._sampled(np.minimum, karn=False))
+        return np.maximum(self.trace.highest(shown, shown >= 0), 0)
 
     @cached_property
     def _echoes(self) -> Ints:
@@ -351,8 +347,9 @@ class Scoreboard:
         piece, ack, row, times = self._pieces
         again = np.append(self._of_resent, np.False_)
         again[ack[times > 1]] = True
-        sacked = self.edges[piece] >= (self.trace["ack"] + self.trace.apart)[ack]
-        once = ~again[ack] if karn else (times == 1) & (~again[ack] | sacked)
+        once = ~again[ack]
+        if not karn:
+            once |= (times == 1) & (self.edges[piece] >= (self.trace["ack"] + self.trace.apart)[ack])
         count = len(self.trace)
         first = self._by_ack(row[once], ack[once], count if better is np.minimum else -1, better)
         some = (first >= 0) & (first < count)
